@@ -1,0 +1,16 @@
+/** @jest-config-loader esbuild-register */
+// One Jest configuration for the workspace: sources run through SWC as ES modules, without a build.
+import type { Config } from 'jest'
+
+const config: Config = {
+  testEnvironment: 'node',
+  testEnvironmentOptions: { customExportConditions: ['@botmesh/source', 'node', 'node-addons'] },
+  extensionsToTreatAsEsm: ['.ts'],
+  moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1' },
+  transform: { '^.+\\.ts$': ['@swc/jest', {}] },
+  testMatch: ['<rootDir>/libs/*/test/**/*.spec.ts', '<rootDir>/apps/*/test/**/*.spec.ts', '<rootDir>/test/**/*spec.ts'],
+  testPathIgnorePatterns: ['/node_modules/', '/dist/'],
+  coverageProvider: 'v8',
+  testTimeout: 20_000,
+}
+export default config

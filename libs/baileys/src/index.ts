@@ -1,0 +1,2 @@
+/** Public face of `@botmesh/baileys`. */
+export {}

@@ -1,0 +1,222 @@
+/**
+ * The errors that Botmesh throws. Each has a stable `code`, says whether trying again can help (`retryable`),
+ * carries typed `details`, keeps its `cause`, and words its own message, so that callers match on classes or
+ * codes and never on text.
+ *
+ * `instanceof` also recognises errors of another copy of this library (two versions in one process): each class
+ * is matched by its brand, not by identity.
+ */
+const BRAND = Symbol.for('botmesh.error.brands')
+
+interface Branded {
+  readonly [BRAND]?: readonly string[]
+}
+
+/** Why a turn or a leadership no longer belongs to its former holder. */
+export type LeaseLostReason =
+  /** The session lapsed in the backend. */
+  | 'expired'
+  /** This replica could not prove for nearly `leaseMs` that it was alive, and let go by itself (L2). */
+  | 'frozen'
+  /** A later holder has written: the store refused this writer (K2). */
+  | 'superseded'
+  /** The conversation's step ran longer than `settleMs` and was stopped (T4). */
+  | 'settled'
+  /** Taken away: the backend says that somebody else holds it. */
+  | 'revoked'
+  /** The bot or the coordinator was stopped. */
+  | 'stopped'
+
+/** The base of all errors of Botmesh. */
+export abstract class BotmeshError<Details extends object = object> extends Error {
+  /** The brand that `instanceof` compares; each subclass names its own. */
+  static readonly brand: string = 'BotmeshError'
+
+  /** Stable, upper-case identifier, such as `LEASE_LOST`. */
+  abstract readonly code: string
+  /** True if the same call may succeed later without anything being changed. */
+  readonly retryable: boolean
+  readonly details: Details
+
+  protected constructor(
+    message: string,
+    details: Details,
+    options: { cause?: unknown; retryable?: boolean } = {},
+  ) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause })
+    this.name = new.target.name
+    this.details = details
+    this.retryable = options.retryable ?? false
+    const brands: string[] = []
+    for (
+      let type: unknown = new.target;
+      typeof type === 'function' && type !== Error && 'brand' in type;
+      type = Object.getPrototypeOf(type)
+    ) {
+      brands.push(String(type.brand))
+    }
+    Object.defineProperty(this, BRAND, { value: brands, enumerable: false })
+  }
+
+  static override [Symbol.hasInstance](value: unknown): boolean {
+    return (
+      typeof value === 'object' &&
+      value !== null &&
+      ((value as Branded)[BRAND]?.includes(this.brand) ?? false)
+    )
+  }
+}
+
+/** A turn or a leadership was lost; nothing done in its name has an effect any more (L2, T4, K4). */
+export class LeaseLostError extends BotmeshError<{ key: string; reason: LeaseLostReason; fence?: number }> {
+  static override readonly brand: string = 'LeaseLostError'
+  readonly code = 'LEASE_LOST'
+  readonly reason: LeaseLostReason
+  readonly key: string
+
+  constructor(key: string, reason: LeaseLostReason, options: { fence?: number; cause?: unknown } = {}) {
+    super(
+      `The lease of "${key}" was lost (${reason}): another replica may be serving it now, so this action has no effect.`,
+      { key, reason, ...(options.fence === undefined ? {} : { fence: options.fence }) },
+      { cause: options.cause },
+    )
+    this.reason = reason
+    this.key = key
+  }
+}
+
+/** `bot.send()` on a replica whose exclusive transport stands by (P4). */
+export class ProviderNotLeaderError extends BotmeshError<{ provider: string }> {
+  static override readonly brand: string = 'ProviderNotLeaderError'
+  readonly code = 'PROVIDER_NOT_LEADER'
+
+  constructor(provider: string) {
+    super(
+      `Provider "${provider}" is connected on another replica: this one stands by and cannot send.`,
+      { provider },
+      { retryable: true },
+    )
+  }
+}
+
+/** A message could not get its turn: the wait was too long or the backend did not answer (T6). */
+export class CoordinationUnavailableError extends BotmeshError<{
+  key?: string
+  why: 'timeout' | 'unreachable' | 'stopped' | 'overflow'
+  waitedMs?: number
+}> {
+  static override readonly brand: string = 'CoordinationUnavailableError'
+  readonly code = 'COORDINATION_UNAVAILABLE'
+
+  constructor(
+    why: 'timeout' | 'unreachable' | 'stopped' | 'overflow',
+    options: { key?: string; waitedMs?: number; cause?: unknown } = {},
+  ) {
+    const of = options.key === undefined ? '' : ` for "${options.key}"`
+    const text = {
+      timeout: `No turn${of} within ${options.waitedMs ?? '?'} ms: the chat is busy on a replica; raise turnWaitMs if its work is that long.`,
+      unreachable: `The coordination backend did not answer${of}: check that it runs and can be reached.`,
+      stopped: `No turn${of}: the coordinator is stopped.`,
+      overflow: `No turn${of}: too many messages of this chat are waiting.`,
+    }[why]
+    super(
+      text,
+      {
+        why,
+        ...(options.key === undefined ? {} : { key: options.key }),
+        ...(options.waitedMs === undefined ? {} : { waitedMs: options.waitedMs }),
+      },
+      { cause: options.cause, retryable: true },
+    )
+  }
+}
+
+/** A question was not answered in time; not caught, it ends its conversation quietly. */
+export class WaitTimeoutError extends BotmeshError<{ key: string; timeoutMs: number }> {
+  static override readonly brand: string = 'WaitTimeoutError'
+  readonly code = 'WAIT_TIMEOUT'
+
+  constructor(key: string, timeoutMs: number) {
+    super(`No answer in "${key}" within ${timeoutMs} ms.`, { key, timeoutMs })
+  }
+}
+
+/** An option, a flow or a combination that cannot work; raised at construction or start, never later. */
+export class ConfigError extends BotmeshError<{ option: string; value?: unknown; accepted?: string }> {
+  static override readonly brand: string = 'ConfigError'
+  readonly code = 'CONFIG'
+
+  constructor(
+    message: string,
+    details: { option: string; value?: unknown; accepted?: string },
+    cause?: unknown,
+  ) {
+    super(message, details, { cause })
+  }
+}
+
+/** How a send that did not succeed is to be treated. */
+export type SendOutcome =
+  /** Not delivered; the same send may succeed later. */
+  | 'retryable'
+  /** Not delivered, and never will be. */
+  | 'final'
+  /** Nobody knows: the request was written, the answer is missing. */
+  | 'uncertain'
+
+/** A platform did not take a message. The class says whether it may be sent again, and when. */
+export class SendError extends BotmeshError<{
+  provider: string
+  outcome: SendOutcome
+  platformCode?: string
+  retryAfterMs?: number
+  /** Whom a `retryAfterMs` concerns. */
+  scope?: 'chat' | 'account'
+}> {
+  static override readonly brand: string = 'SendError'
+  readonly code = 'SEND_FAILED'
+  readonly outcome: SendOutcome
+
+  constructor(
+    message: string,
+    details: {
+      provider: string
+      outcome: SendOutcome
+      platformCode?: string
+      retryAfterMs?: number
+      scope?: 'chat' | 'account'
+    },
+    cause?: unknown,
+  ) {
+    super(message, details, { cause, retryable: details.outcome === 'retryable' })
+    this.outcome = details.outcome
+  }
+}
+
+/** A transport could not connect or was refused by its platform. */
+export class ProviderError extends BotmeshError<{ provider: string; reason: string; final: boolean }> {
+  static override readonly brand: string = 'ProviderError'
+  readonly code = 'PROVIDER'
+
+  constructor(
+    message: string,
+    details: { provider: string; reason: string; final: boolean },
+    cause?: unknown,
+  ) {
+    super(message, details, { cause, retryable: !details.final })
+  }
+}
+
+/** A store or its server misbehaved in a way that no other class describes. */
+export class StoreError extends BotmeshError<{ store: string; operation: string; key?: string }> {
+  static override readonly brand: string = 'StoreError'
+  readonly code = 'STORE'
+
+  constructor(
+    message: string,
+    details: { store: string; operation: string; key?: string },
+    options: { cause?: unknown; retryable?: boolean } = {},
+  ) {
+    super(message, details, options)
+  }
+}

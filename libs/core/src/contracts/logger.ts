@@ -1,0 +1,9 @@
+/** What the library logs through: the shape of pino, which can be passed as it is. Secrets never go here. */
+export type LogMethod = (details: object, message: string) => void
+
+export interface Logger {
+  debug: LogMethod
+  info: LogMethod
+  warn: LogMethod
+  error: LogMethod
+}

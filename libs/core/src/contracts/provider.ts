@@ -1,0 +1,101 @@
+/**
+ * What a transport must provide. One provider object serves one account of one platform on this replica.
+ *
+ * Rules that the runtime relies on (the provider conformance suite checks them):
+ * - `id` is `kind:account` (`baileys:tienda`), the same on every replica.
+ * - It normalises, never answers its own messages, and hands each inbound message to `sink.message` in the
+ *   order the platform delivered it.
+ * - `start` twice without `stop` is one connection; `stop` during `start` ends in `closed`; `stop` is idempotent;
+ *   start → stop → start works. After `signal` aborts or `stop` was called no socket is opened, ever: reconnect
+ *   timers check (scenario 20).
+ * - Failures to send are `SendError`s that say retryable, final or uncertain.
+ */
+import type { Clock, Random } from './clock.js'
+import type { Logger } from './logger.js'
+import type { Message, OutgoingContent, Sent } from './message.js'
+import type { MessageLog } from './message-log.js'
+
+export interface ProviderCapabilities {
+  /** True: the platform allows one connection an account, so one replica connects and the others stand by (P1). */
+  exclusiveSession?: boolean
+  buttons?: boolean
+  list?: boolean
+  media?: boolean
+  groups?: boolean
+  /** What to do with a send whose fate is unknown: leave it (`skip`, default) or send again (`resend`). */
+  uncertainSends?: 'skip' | 'resend'
+}
+
+export type ProviderState =
+  | { status: 'connecting' }
+  | { status: 'open' }
+  /** `final`: it will not reconnect by itself (logged out, session taken by another, bad token). */
+  | { status: 'closed'; reason: string; final?: boolean }
+
+/** The runtime's side of a started provider. */
+export interface ProviderSink {
+  /**
+   * Hands over one inbound message. Resolves when the platform may be told "received": with durability once
+   * the journal has it, without once its ticket is taken. Rejects if it could not be accepted (answer 503, so
+   * that the platform delivers again). Never waits for the handler (scenario 17).
+   */
+  message(message: Message): Promise<void>
+  /** Every change of the connection, in order. */
+  state(state: ProviderState): void
+  /** A pairing code or QR to show the operator. */
+  pairing(pairing: { kind: 'qr' | 'code'; value: string }): void
+  /** Something went wrong that no caller is waiting for. */
+  error(error: unknown): void
+  readonly logger: Logger
+  readonly clock: Clock
+  readonly random: Random
+  /** Fence of `provider:<id>` on an exclusive transport under coordination: guards what the provider stores. */
+  readonly fence?: number
+  /** A log shared by the replicas, if the store has one: for transports whose clients may sit on any replica. */
+  readonly log?: MessageLog
+}
+
+/** A webhook call, free of any framework. Header names are lower case; `rawBody` is what was signed. */
+export interface WebhookRequest {
+  method: string
+  headers: Readonly<Record<string, string | string[] | undefined>>
+  query: Readonly<Record<string, string | undefined>>
+  rawBody: Uint8Array
+}
+
+export interface WebhookResponse {
+  status: number
+  body?: string
+  headers?: Record<string, string>
+}
+
+export interface SendTarget {
+  chatId: string
+  participant?: string
+}
+
+export interface SendOptions {
+  /** Aborts when the turn on whose behalf this is sent is lost: do not start a request after it. */
+  signal?: AbortSignal
+  /** The same for every attempt of one send; platforms that can deduplicate are given it. */
+  idempotencyKey?: string
+}
+
+export interface Provider {
+  readonly id: string
+  readonly capabilities: ProviderCapabilities
+  readonly state: ProviderState
+  /**
+   * Starts connecting; resolves once the attempt is under way (not when it is open), rejects with a
+   * `ConfigError` or `ProviderError` for what can never work. Reports through `sink`.
+   * @param signal aborts when the leadership is lost: the provider disconnects at once.
+   */
+  start(sink: ProviderSink, signal: AbortSignal): Promise<void>
+  /** Disconnects and waits until nothing of it runs. Idempotent. */
+  stop(): Promise<void>
+  /** Sends one message. Not idempotent. @throws SendError */
+  send(to: SendTarget, content: OutgoingContent, options?: SendOptions): Promise<Sent>
+  /** Present on webhook transports. Bounds the body, checks the signature in constant time, and answers 4xx
+   * itself for what is not acceptable; never throws. */
+  handle?(request: WebhookRequest): Promise<WebhookResponse>
+}
