@@ -8,3 +8,6 @@ export { Bot } from './bot/bot.js'
 export { MessageContext } from './bot/context.js'
 export type * from './bot/config.js'
 export type * from './bot/face.js'
+
+// For driver authors: a coordinator is `new SessionCoordinator({ backend, … })` over an implementation of this port.
+export * from './runtime/coordination-backend.js'
