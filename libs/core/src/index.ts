@@ -9,5 +9,10 @@ export { MessageContext } from './bot/context.js'
 export type * from './bot/config.js'
 export type * from './bot/face.js'
 
+// For transports: checks of a webhook, ordered hand-over of a batch, reading a failed call.
+export { equalInConstantTime, headerOf, readJsonBody, webhookAnswer } from './runtime/webhook-request.js'
+export { deliverInOrder, type Delivery, type DeliveryOutcome } from './runtime/deliver-in-order.js'
+export { wasNeverSent, networkCodeOf } from './runtime/network-failure.js'
+
 // For driver authors: a coordinator is `new SessionCoordinator({ backend, … })` over an implementation of this port.
 export * from './runtime/coordination-backend.js'
