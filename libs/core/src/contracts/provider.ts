@@ -69,6 +69,27 @@ export interface WebhookResponse {
   headers?: Record<string, string>
 }
 
+/** A request for a page that the transport serves itself, free of any framework. Header names are lower case. */
+export interface PageRequest {
+  method: string
+  /** Path with or without a query. */
+  path: string
+  headers?: Readonly<Record<string, string | string[] | undefined>>
+}
+
+export interface PageResponse {
+  status: number
+  headers: Record<string, string>
+  body: string | Uint8Array
+}
+
+/** An HTTP server, or anything that emits `upgrade` as `node:http`'s does. */
+export interface UpgradeServer {
+  on(event: 'upgrade', listener: (...upgrade: never[]) => void): unknown
+  off(event: 'upgrade', listener: (...upgrade: never[]) => void): unknown
+  listenerCount(event: 'upgrade'): number
+}
+
 export interface SendTarget {
   chatId: string
   participant?: string
@@ -98,4 +119,10 @@ export interface Provider {
   /** Present on webhook transports. Bounds the body, checks the signature in constant time, and answers 4xx
    * itself for what is not acceptable; never throws. */
   handle?(request: WebhookRequest): Promise<WebhookResponse>
+  /** Present on transports with pages of their own (web chat). @returns null for what is not theirs; may be called
+   * before `start`. */
+  http?(request: PageRequest): PageResponse | null
+  /** Present on WebSocket transports: takes their upgrades from an HTTP server and leaves all others alone. May be
+   * called before `start` and for several servers. @returns what undoes it. */
+  attach?(server: UpgradeServer): () => void
 }
