@@ -26,17 +26,10 @@
 import type { Clock, Random } from '../contracts/clock.js'
 import type { Logger } from '../contracts/logger.js'
 import type { Arrival, ChatState, CommitResult, Effects, ReadOptions } from '../contracts/state-store.js'
+import type { Grant, HeldKey, NudgeReply, WaitingKey } from '../kernel/turn-protocol.js'
 
-/** One grant. `fence` is compared, never the ticket id alone: a ghost may hold an old ticket under a new fence. */
-export interface Grant {
-  key: string
-  ticket: string
-  fence: number
-  /** Session that was granted this key before, however that turn ended; null if unknown (T7). */
-  previousHolder: string | null
-  /** Revision of the checkpoint row at the grant, tombstones included, null without a row; absent: unknown. */
-  revision?: string | null
-}
+export type { Grant, HeldKey, NudgeReply, WaitingKey } from '../kernel/turn-protocol.js'
+export { LEAD_PREFIX, sessionOfTicket, ticketId } from '../kernel/turn-protocol.js'
 
 /** What the backend calls on its own account. All are safe to call at any time, doubled, late or out of order. */
 export interface BackendListener {
@@ -143,17 +136,6 @@ export type Repair =
  * result, `unknown` if it has to be sent again, or the reason why it never can be. */
 export type RepairReply = 'done' | 'unknown' | { commit: CommitResult } | { failed: Error }
 
-export interface HeldKey {
-  key: string
-  fence: number
-  ticket: string
-}
-
-export interface WaitingKey {
-  key: string
-  ticket: string
-}
-
 export interface HeartbeatRequest {
   session: string
   replicaId: string
@@ -185,21 +167,6 @@ export type HeartbeatReply =
       twin?: string
     }
 
-/**
- * What became of a waiting ticket.
- * - `granted`: it holds the key.
- * - `queued`: as in `TakeReply`.
- * - `duplicate`: dropped, its dedupe id is committed.
- * - `unknown`: no such ticket: the caller takes again with the same id.
- * - `session-lost`.
- */
-export type NudgeReply =
-  | { outcome: 'granted'; grant: Grant }
-  | { outcome: 'queued'; holder: string | null; holderLeftMs: number }
-  | { outcome: 'duplicate' }
-  | { outcome: 'unknown' }
-  | { outcome: 'session-lost' }
-
 export interface CoordinationBackend {
   /** For messages and logs, such as `redis`. */
   readonly kind: string
@@ -229,8 +196,8 @@ export interface CoordinationBackend {
   take(request: TakeRequest): Promise<TakeReply>
   /** Ends the grant of that fence, if it is the current one, and grants the next live ticket. Idempotent. */
   release(request: ReleaseRequest): Promise<void>
-  /** Removes a waiting ticket; if it was granted meanwhile, releases it. A ticket unknown so far stays refused:
-   * the caller sends it only after the take of that ticket was answered or given up. Idempotent. */
+  /** Removes a waiting ticket; if it was granted meanwhile, releases it. Unknown tickets are no error. If a copy of
+   * its take lands later still, that ghost is released by the caller when its grant shows up. Idempotent. */
   withdraw(request: WithdrawRequest): Promise<void>
   /** Fenced, atomic, idempotent by `commitId`: see `Turn.commit` and DESIGN 3. */
   commit(request: CommitRequest): Promise<CommitResult>
@@ -243,17 +210,4 @@ export interface ShardedBackend {
   readonly shards: number
   shardOf(key: string): number
   shard(index: number): CoordinationBackend
-}
-
-/** Key of the leadership `name`. Chat keys never begin like this: their parts are percent-encoded. */
-export const LEAD_PREFIX = 'lead:'
-
-/** Names the n-th ticket of a session. */
-export function ticketId(session: string, n: number): string {
-  return `${session}:${n.toString(36)}`
-}
-
-/** The session that a ticket belongs to: everything before the last colon. */
-export function sessionOfTicket(ticket: string): string {
-  return ticket.slice(0, ticket.lastIndexOf(':'))
 }

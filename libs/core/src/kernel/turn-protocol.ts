@@ -1,0 +1,52 @@
+/** What coordination backends and their clients say to each other about turns: plain data, shared by the pure turn
+ * machine and the backend port (`runtime/coordination-backend.ts`). */
+
+/** One grant. `fence` is compared, never the ticket id alone: a ghost may hold an old ticket under a new fence. */
+export interface Grant {
+  key: string
+  ticket: string
+  fence: number
+  /** Session that was granted this key before, however that turn ended; null if unknown (T7). */
+  previousHolder: string | null
+  /** Revision of the checkpoint row at the grant, tombstones included, null without a row; absent: unknown. */
+  revision?: string | null
+}
+
+export interface HeldKey {
+  key: string
+  fence: number
+  ticket: string
+}
+
+export interface WaitingKey {
+  key: string
+  ticket: string
+}
+
+/**
+ * What became of a waiting ticket.
+ * - `granted`: it holds the key.
+ * - `queued`: as in `TakeReply`.
+ * - `duplicate`: dropped, its dedupe id is committed.
+ * - `unknown`: no such ticket: the caller takes again with the same id.
+ * - `session-lost`.
+ */
+export type NudgeReply =
+  | { outcome: 'granted'; grant: Grant }
+  | { outcome: 'queued'; holder: string | null; holderLeftMs: number }
+  | { outcome: 'duplicate' }
+  | { outcome: 'unknown' }
+  | { outcome: 'session-lost' }
+
+/** Key of the leadership `name`. Chat keys never begin like this: their parts are percent-encoded. */
+export const LEAD_PREFIX = 'lead:'
+
+/** Names the n-th ticket of a session. */
+export function ticketId(session: string, n: number): string {
+  return `${session}:${n.toString(36)}`
+}
+
+/** The session that a ticket belongs to: everything before the last colon. */
+export function sessionOfTicket(ticket: string): string {
+  return ticket.slice(0, ticket.lastIndexOf(':'))
+}
