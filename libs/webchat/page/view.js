@@ -1,0 +1,150 @@
+// Draws the conversation. Everything that came from elsewhere becomes text nodes or checked attributes, never
+// markup. Each message is drawn once: by its id, and the visitor's own by the id the page gave it.
+import { texts } from './texts.js'
+
+const TYPING_MS = 10_000
+
+export class View {
+  /** @param onChoose called with (text, buttonId) when a button or a row is chosen. */
+  constructor(onChoose) {
+    this.onChoose = onChoose
+    this.messages = document.getElementById('messages')
+    this.typingLine = document.getElementById('typing')
+    this.connection = document.getElementById('connection')
+    this.drawn = new Map()
+  }
+
+  state(name) {
+    this.connection.dataset.state = name
+    this.connection.textContent = texts[name]
+  }
+
+  /** An entry of the log: the bot's, or one of the visitor's (also from another tab). */
+  message(entry) {
+    const mine = entry.from === 'visitor'
+    const key = mine ? cidOf(entry.id) : entry.id
+    const known = this.drawn.get(key)
+    if (known !== undefined) return
+    if (!mine) this.typing(false)
+    this.draw(key, entry, mine ? 'sent' : undefined)
+  }
+
+  /** What the visitor just wrote. */
+  pending(entry) {
+    if (this.drawn.has(entry.cid)) return
+    this.draw(entry.cid, { from: 'visitor', text: entry.text, at: entry.at }, 'pending')
+  }
+
+  note(cid, state) {
+    const item = this.drawn.get(cid)
+    if (item === undefined) return
+    item.classList.toggle('failed', state === 'failed')
+    item.querySelector('.note').textContent = texts[state]
+  }
+
+  typing(on) {
+    clearTimeout(this.typingTimer)
+    this.typingLine.textContent = on ? texts.typing : ''
+    if (on) this.typingTimer = setTimeout(() => this.typing(false), TYPING_MS)
+  }
+
+  draw(key, entry, state) {
+    const { messages } = this
+    const atEnd = messages.scrollHeight - messages.scrollTop - messages.clientHeight < 80
+    const item = element('li', entry.from === 'visitor' ? 'visitor' : 'bot')
+    const bubble = element('div', 'bubble')
+    bubble.append(element('span', 'visually-hidden', `${entry.from === 'visitor' ? texts.me : texts.bot}: `))
+    if (entry.media) bubble.append(drawMedia(entry.media))
+    if (entry.text) bubble.append(...linked(entry.text))
+    item.append(bubble)
+    if (entry.buttons?.length || entry.list) item.append(this.drawChoices(entry))
+    item.append(element('span', 'note', state === undefined ? clock(entry.at) : texts[state]))
+    this.drawn.set(key, item)
+    messages.append(item)
+    if (atEnd || entry.from === 'visitor') messages.scrollTop = messages.scrollHeight
+  }
+
+  drawChoices(entry) {
+    const group = element('div', 'choices')
+    group.setAttribute('role', 'group')
+    group.setAttribute('aria-label', texts.choices)
+    const button = (id, text, description) => {
+      const one = element('button', '', text)
+      one.type = 'button'
+      if (description) one.append(element('small', '', description))
+      one.onclick = () => {
+        // A double click is one answer.
+        for (const each of group.querySelectorAll('button')) each.disabled = true
+        this.onChoose(text, id)
+      }
+      return one
+    }
+    for (const { id, text } of entry.buttons ?? []) group.append(button(id, text))
+    if (entry.list) {
+      const details = element('details')
+      details.append(element('summary', '', entry.list.button))
+      for (const section of entry.list.sections) {
+        const fieldset = element('fieldset')
+        if (section.title) fieldset.append(element('legend', '', section.title))
+        for (const row of section.rows) fieldset.append(button(row.id, row.title, row.description))
+        details.append(fieldset)
+      }
+      group.append(details)
+    }
+    return group
+  }
+}
+
+function drawMedia({ kind, url, fileName, caption }) {
+  const figure = element('figure')
+  figure.style.margin = '0'
+  const safe = /^(https?:|data:)/i.test(url) ? url : ''
+  if (kind === 'image' || kind === 'sticker') {
+    const image = element('img')
+    image.src = safe
+    image.alt = caption ?? fileName ?? ''
+    figure.append(image)
+  } else if (kind === 'audio' || kind === 'video') {
+    const player = element(kind)
+    player.src = safe
+    player.controls = true
+    figure.append(player)
+  } else {
+    const link = element('a', '', fileName ?? texts.file)
+    link.href = safe
+    link.download = fileName ?? ''
+    link.rel = 'noopener noreferrer'
+    link.target = '_blank'
+    figure.append(link)
+  }
+  if (caption) figure.append(element('figcaption', '', caption))
+  return figure
+}
+
+/** Text with its web addresses as links. */
+function linked(text) {
+  return text.split(/(https?:\/\/[^\s<>"]+)/).map((part, index) => {
+    if (index % 2 === 0) return document.createTextNode(part)
+    const link = element('a', '', part)
+    link.href = part
+    link.rel = 'noopener noreferrer'
+    link.target = '_blank'
+    return link
+  })
+}
+
+function element(name, className, text) {
+  const made = document.createElement(name)
+  if (className) made.className = className
+  if (text !== undefined) made.textContent = text
+  return made
+}
+
+function clock(at) {
+  return new Date(at).toLocaleTimeString([], { hour: '2-digit', minute: '2-digit' })
+}
+
+/** The visitor's entries are named `<visitor>.<cid>`. */
+function cidOf(id) {
+  return id.slice(id.indexOf('.') + 1)
+}
