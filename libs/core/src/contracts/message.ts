@@ -47,6 +47,8 @@ export interface Message {
   participant?: string
   /** Id of the message that this one answers. */
   quotedId?: string
+  /** Id of the message whose content this one replaces: its writer corrected it. */
+  editOf?: string
   /** Milliseconds since the epoch, as the platform says. */
   timestamp: number
   /** Language tag the platform reports for the writer, such as `es` or `pt-BR`. */
@@ -55,7 +57,7 @@ export interface Message {
   raw?: unknown
 }
 
-/** What may be sent: a string is short for `{ text }`. Exactly one of text, media, buttons, list leads. */
+/** What may be sent: a string is short for `{ text }`. Exactly one of text, media, buttons, list, template leads. */
 export type Outgoing = string | OutgoingContent
 
 export interface OutgoingContent {
@@ -76,6 +78,11 @@ export interface OutgoingContent {
     button: string
     sections: { title?: string; rows: { id: string; title: string; description?: string }[] }[]
   }
+  /**
+   * A message whose wording the platform has approved beforehand (WhatsApp); it leads alone. `variables` fill the
+   * body's placeholders in order; `components` is the platform's own form for all else, and wins over them.
+   */
+  template?: { name: string; language: string; variables?: string[]; components?: unknown[] }
   /** Id of the message to quote. */
   replyTo?: string
 }
