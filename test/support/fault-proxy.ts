@@ -15,9 +15,9 @@ export interface FaultProxy {
   /** Address for clients, when `to` was a URL: the same with this proxy's host and port. */
   readonly url: string
   /** Connections open now. */
-  readonly connections: number
+  connections(): number
   /** Connections accepted so far. */
-  readonly accepted: number
+  accepted(): number
   /** Delivers each piece of data `ms` later from now on. */
   delay(ms: number, direction?: Direction): void
   /** Nothing arrives any more, while connections stay open and new ones are accepted. */
@@ -38,6 +38,8 @@ interface Line {
   silent: boolean
 }
 
+type Lines = Record<Exclude<Direction, 'both'>, Line>
+
 /** One direction of one connection: pieces on their way, in order. */
 class Pipe {
   private readonly pieces: Array<{ data: Buffer | null; due: number }> = []
@@ -45,18 +47,18 @@ class Pipe {
 
   constructor(
     private readonly to: Socket,
-    private readonly line: Line,
+    private readonly how: Line,
   ) {}
 
   /** @param data null: the sender has ended its side. */
   push(data: Buffer | null): void {
-    this.pieces.push({ data, due: performance.now() + this.line.delayMs })
+    this.pieces.push({ data, due: performance.now() + this.how.delayMs })
     this.flush()
   }
 
   flush(): void {
     clearTimeout(this.timer)
-    if (this.line.silent) return
+    if (this.how.silent) return
     for (let piece = this.pieces[0]; piece !== undefined; piece = this.pieces[0]) {
       const wait = piece.due - performance.now()
       if (wait > 0) {
@@ -80,61 +82,57 @@ class Pipe {
   }
 }
 
+/** A client's connection and the one to the server that belongs to it. */
+class Connection {
+  readonly pipes: readonly Pipe[]
+  private readonly sockets: readonly Socket[]
+
+  constructor(client: Socket, server: Socket, lines: Lines, onGone: (gone: Connection) => void) {
+    const up = new Pipe(server, lines['to-server'])
+    const down = new Pipe(client, lines['to-client'])
+    this.pipes = [up, down]
+    this.sockets = [client, server]
+    this.connect(client, up)
+    this.connect(server, down)
+    void Promise.all(this.sockets.map((socket) => once(socket, 'close').catch(() => {}))).then(() =>
+      onGone(this),
+    )
+  }
+
+  reset(): void {
+    for (const pipe of this.pipes) pipe.drop()
+    for (const socket of this.sockets) socket.resetAndDestroy()
+  }
+
+  private connect(from: Socket, pipe: Pipe): void {
+    from.setNoDelay(true)
+    from.on('data', (data: Buffer) => pipe.push(data))
+    from.on('end', () => pipe.push(null))
+    from.on('error', () => this.reset())
+  }
+}
+
 /** @param options.to where to connect to: a URL such as a Redis's, or host and port. */
-export async function startFaultProxy({
-  to,
-}: {
+export async function startFaultProxy(options: {
   to: string | { host?: string; port: number }
 }): Promise<FaultProxy> {
-  const target = typeof to === 'string' ? new URL(to) : undefined
-  const host = target?.hostname ?? (to as { host?: string }).host ?? '127.0.0.1'
-  const port = Number(target?.port ?? (to as { port: number }).port)
-  const lines = { 'to-server': line(), 'to-client': line() }
-  const open = new Set<{ pipes: Pipe[]; reset: () => void }>()
-  let accepted = 0
+  const { to } = options
+  const target = new URL(typeof to === 'string' ? to : `tcp://${to.host ?? '127.0.0.1'}:${to.port}`)
+  const lines: Lines = { 'to-server': line(), 'to-client': line() }
+  const open = new Set<Connection>()
   let refusing = false
-
+  let accepted = 0
   const server = createServer({ allowHalfOpen: true }, (client) => {
     accepted += 1
     client.on('error', () => {}) // A reset is what this proxy is for.
     if (refusing) return void client.resetAndDestroy()
-    const upstream = connect({ host, port, allowHalfOpen: true })
-    const pipes = [new Pipe(upstream, lines['to-server']), new Pipe(client, lines['to-client'])] as const
-    const connection = {
-      pipes: [...pipes],
-      reset() {
-        open.delete(connection)
-        for (const pipe of pipes) pipe.drop()
-        for (const socket of [client, upstream]) socket.resetAndDestroy()
-      },
-    }
-    open.add(connection)
-    for (const [socket, pipe] of [[client, pipes[0]] as const, [upstream, pipes[1]] as const]) {
-      socket.setNoDelay(true)
-      socket.on('data', (data: Buffer) => pipe.push(data))
-      socket.on('end', () => pipe.push(null))
-      socket.on('error', () => connection.reset())
-    }
-    let closed = 0
-    for (const socket of [client, upstream]) {
-      socket.on('close', () => {
-        closed += 1
-        if (closed === 2) open.delete(connection)
-      })
-    }
+    const upstream = connect({ host: target.hostname, port: Number(target.port), allowHalfOpen: true })
+    open.add(new Connection(client, upstream, lines, (gone) => open.delete(gone)))
   })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
-  const own = server.address() as AddressInfo
-
-  const pipesOf = () => [...open].flatMap(({ pipes }) => pipes)
-  const set = (direction: Direction, change: Partial<Line>) => {
-    for (const name of ['to-server', 'to-client'] as const) {
-      if (direction === 'both' || direction === name) Object.assign(lines[name], change)
-    }
-  }
   const reset = () => {
-    for (const connection of [...open]) connection.reset()
+    for (const connection of open) connection.reset()
   }
   const stop = async () => {
     reset()
@@ -143,29 +141,24 @@ export async function startFaultProxy({
     await once(server, 'close')
   }
   onTestEnd(stop)
+  const { port, address: host } = server.address() as AddressInfo
+  const own = new URL(target)
+  own.host = `${host}:${port}`
   return {
-    host: own.address,
-    port: own.port,
-    url: urlThrough(target, own),
-    get connections() {
-      return open.size
-    },
-    get accepted() {
-      return accepted
-    },
-    delay: (ms, direction = 'both') => set(direction, { delayMs: ms }),
-    blackhole: (direction = 'both') => set(direction, { silent: true }),
-    reset,
+    ...{ host, port, url: own.href, reset, stop },
+    connections: () => open.size,
+    accepted: () => accepted,
+    delay: (ms, direction = 'both') => change(lines, direction, { delayMs: ms }),
+    blackhole: (direction = 'both') => change(lines, direction, { silent: true }),
     cut() {
       refusing = true
       reset()
     },
     heal() {
       refusing = false
-      set('both', { delayMs: 0, silent: false })
-      for (const pipe of pipesOf()) pipe.hurry()
+      change(lines, 'both', { delayMs: 0, silent: false })
+      for (const { pipes } of open) for (const pipe of pipes) pipe.hurry()
     },
-    stop,
   }
 }
 
@@ -173,9 +166,8 @@ function line(): Line {
   return { delayMs: 0, silent: false }
 }
 
-function urlThrough(target: URL | undefined, own: AddressInfo): string {
-  const url = new URL(target?.href ?? 'tcp://localhost')
-  url.hostname = own.address
-  url.port = String(own.port)
-  return url.href
+function change(lines: Lines, direction: Direction, to: Partial<Line>): void {
+  for (const name of ['to-server', 'to-client'] as const) {
+    if (direction === 'both' || direction === name) Object.assign(lines[name], to)
+  }
 }

@@ -42,8 +42,8 @@ async function transform(path) {
   } catch {
     // Not transformed yet.
   }
-  const { transform } = await import('@swc/core')
-  const { code } = await transform(source, { filename: path, configFile: CONFIG, cwd: ROOT })
+  const swc = await import('@swc/core')
+  const { code } = await swc.transform(source, { filename: path, configFile: CONFIG, cwd: ROOT })
   await mkdir(CACHE, { recursive: true })
   const unfinished = `${kept}.${process.pid}`
   await writeFile(unfinished, code)

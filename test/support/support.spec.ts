@@ -72,9 +72,9 @@ describe('startFaultProxy', () => {
     proxy.heal()
     const again = client(proxy.url)
     expect(await again.ping()).toBe('PONG')
-    expect(proxy.connections).toBe(1)
+    expect(proxy.connections()).toBe(1)
     again.disconnect()
-    await waitFor(() => proxy.connections === 0, { what: 'no connection is left' })
+    await waitFor(() => proxy.connections() === 0, { what: 'no connection is left' })
   })
 })
 
