@@ -83,10 +83,12 @@ export interface PageResponse {
   body: string | Uint8Array
 }
 
-/** An HTTP server, or anything that emits `upgrade` as `node:http`'s does. */
+/** An HTTP server, or anything that emits `upgrade` as `node:http`'s does (whose types contracts do not import: `any`). */
 export interface UpgradeServer {
-  on(event: 'upgrade', listener: (...upgrade: never[]) => void): unknown
-  off(event: 'upgrade', listener: (...upgrade: never[]) => void): unknown
+  // oxlint-disable-next-line no-explicit-any
+  on(event: 'upgrade', listener: (...upgrade: any[]) => void): any
+  // oxlint-disable-next-line no-explicit-any
+  off(event: 'upgrade', listener: (...upgrade: any[]) => void): any
   listenerCount(event: 'upgrade'): number
 }
 
