@@ -8,7 +8,11 @@ const config: Config = {
   extensionsToTreatAsEsm: ['.ts'],
   moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1' },
   transform: { '^.+\\.ts$': ['@swc/jest', {}] },
-  testMatch: ['<rootDir>/libs/*/test/**/*.spec.ts', '<rootDir>/apps/*/test/**/*.spec.ts', '<rootDir>/test/**/*spec.ts'],
+  testMatch: [
+    '<rootDir>/libs/*/test/**/*.spec.ts',
+    '<rootDir>/apps/*/test/**/*.spec.ts',
+    '<rootDir>/test/**/*spec.ts',
+  ],
   testPathIgnorePatterns: ['/node_modules/', '/dist/'],
   coverageProvider: 'v8',
   testTimeout: 20_000,

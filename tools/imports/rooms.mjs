@@ -1,0 +1,71 @@
+/**
+ * Who may import whom: the table of the architecture (docs/architecture), as data. `check.mjs` enforces it.
+ */
+
+/**
+ * Rooms of `@botmesh/core`: the folders of its src, and what each may import besides itself.
+ * @type {Record<string, string[] | 'all'>}
+ */
+export const CORE_ROOMS = {
+  contracts: [],
+  kernel: ['contracts'],
+  runtime: ['contracts', 'kernel'],
+  conversation: ['contracts', 'kernel'],
+  scheduler: ['contracts', 'kernel'],
+  memory: ['contracts', 'kernel'],
+  bot: 'all',
+  testing: 'all',
+}
+
+/**
+ * Single files that other rooms may import too, with the reason.
+ * @type {Array<{ from: string[], file: string, typesOnly?: boolean, why: string }>}
+ */
+export const CORE_DOORS = []
+
+/** Rooms whose code may import no third-party package at all. */
+export const BARE_ROOMS = ['contracts']
+
+/**
+ * What the kernel may not touch, since it decides from (state, event, now) alone.
+ * @type {Record<string, string>}
+ */
+export const KERNEL_BANNED_NAMES = {
+  Date: 'take `now` as an argument',
+  setTimeout: 'return an effect that says when to wake up',
+  setInterval: 'return an effect that says when to wake up',
+  setImmediate: 'return an effect',
+  queueMicrotask: 'return an effect',
+  performance: 'take `now` as an argument',
+  process: 'take what is needed as an argument',
+  Promise: 'decide at once; loops in runtime/ do the waiting',
+  fetch: 'return an effect',
+  crypto: 'take random values as arguments',
+}
+
+/**
+ * Packages among our own that a package may import besides `@botmesh/core`.
+ * @type {Record<string, string[]>}
+ */
+export const PACKAGE_EDGES = {
+  '@botmesh/core': [],
+  '@botmesh/postgres-store': ['@botmesh/sql-store'],
+  '@botmesh/mysql-store': ['@botmesh/sql-store'],
+  '@botmesh/sqlite-store': ['@botmesh/sql-store'],
+  '@botmesh/messenger': ['@botmesh/meta'],
+  '@botmesh/instagram': ['@botmesh/meta'],
+}
+
+/** Top folders beside libs/ whose files may import any package of ours, by its name. */
+export const FREE_FOLDERS = ['apps', 'test', 'bench', 'tools', 'docker']
+
+/**
+ * Relative ways out of a top folder that are allowed.
+ * @type {Array<{ from: RegExp, to: RegExp }>}
+ */
+export const RELATIVE_DOORS = [
+  { from: /^(libs|apps)\/[^/]+\/test\//, to: /^test\/support\// },
+  { from: /^(libs|apps)\/[^/]+\/test\//, to: /^tools\// },
+  { from: /^(test|bench)\//, to: /^tools\// },
+  { from: /^(bench|tools)\//, to: /^test\/support\// },
+]

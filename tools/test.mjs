@@ -1,0 +1,161 @@
+/**
+ * `npm test`: everything that CI checks, on a machine with Node and this checkout and nothing else prepared.
+ *
+ *   npm test                                  all stages
+ *   npm test -- --yes                         may install missing servers through the package manager
+ *   npm test -- --only=lint,jest              some stages; installing and servers come along where needed
+ *   npm test -- --only=jest -- libs/core      arguments after a second `--` go to Jest
+ *   npm test -- --limit=30                    minutes that Jest may take, default 20
+ *
+ * The last line is `N passed, N failed`: Jest's tests, and one for each other stage.
+ */
+import { MissingServersError, provideServers } from './servers.mjs'
+import { install } from './stages/install.mjs'
+import { jest } from './stages/jest.mjs'
+import { runQuietly, runTool } from './stages/run.mjs'
+
+/**
+ * @typedef {import('./stages/run.mjs').Outcome} Outcome
+ * @typedef {{ yes: boolean, limitMs: number, jestArgs: string[], env: Record<string, string>, stop: () => Promise<void> }} Session
+ * @typedef {{ name: string, run: (session: Session) => Promise<Outcome>, needs?: string[] }} Stage `needs`: stages
+ *   without which it makes no sense, run first also if not asked for
+ */
+
+/** @type {Stage[]} */
+const STAGES = [
+  { name: 'node', run: checkNode },
+  { name: 'install', run: install, needs: ['node'] },
+  { name: 'servers', run: servers, needs: ['node'] },
+  { name: 'build', run: () => runQuietly([process.execPath, 'tools/build.mjs']), needs: ['install'] },
+  { name: 'types', run: () => runTool('typescript/bin/tsc', '-p', 'tsconfig.json'), needs: ['install'] },
+  {
+    name: 'lint',
+    run: () => runTool('oxlint/bin/oxlint', '--type-aware', '--deny-warnings'),
+    needs: ['install'],
+  },
+  {
+    name: 'imports',
+    run: () => runQuietly([process.execPath, 'tools/import-rules.mjs']),
+    needs: ['install'],
+  },
+  { name: 'format', run: () => runTool('prettier/bin/prettier.cjs', '--check', '.'), needs: ['install'] },
+  {
+    name: 'jest',
+    run: ({ jestArgs, env, limitMs }) => jest({ args: jestArgs, env, limitMs }),
+    needs: ['install', 'servers'],
+  },
+]
+
+/** @returns {Promise<Outcome>} */
+async function checkNode() {
+  const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
+  if (major > 20 || (major === 20 && minor >= 19)) return { passed: 1, failed: 0, note: process.version }
+  console.log(`Node 20.19 or later is needed; this is ${process.version}.`)
+  return { passed: 0, failed: 1, note: process.version }
+}
+
+/**
+ * @param {Session} session
+ * @returns {Promise<Outcome>}
+ */
+async function servers(session) {
+  const log = (/** @type {string} */ line) => console.log(`  ${line}`)
+  try {
+    const { env, stop } = await provideServers({ ...(session.yes ? { install: true } : {}), log })
+    Object.assign(session, { env, stop })
+    return { passed: 1, failed: 0 }
+  } catch (error) {
+    console.log(error instanceof MissingServersError ? error.message : error)
+    return { passed: 0, failed: 1, note: 'see above' }
+  }
+}
+
+/**
+ * @param {string[]} args
+ * @returns {{ session: Session, names: Set<string> }}
+ */
+function readArguments(args) {
+  const end = args.indexOf('--')
+  const own = end < 0 ? args : args.slice(0, end)
+  /** @type {Session} */
+  const session = {
+    ...{ yes: false, limitMs: 20 * 60_000, jestArgs: end < 0 ? [] : args.slice(end + 1), env: {} },
+    stop: () => Promise.resolve(),
+  }
+  let names = STAGES.map(({ name }) => name)
+  for (const argument of own) {
+    const [option, value = ''] = argument.split('=')
+    if (option === '--yes') session.yes = true
+    else if (option === '--limit' && Number(value) > 0) session.limitMs = Number(value) * 60_000
+    else if (option === '--only') names = value.split(',')
+    else
+      throw new Error(
+        `Unknown argument ${argument}. Known: --yes, --only=<stages>, --limit=<minutes>, -- <for Jest>`,
+      )
+  }
+  const chosen = new Set()
+  for (const name of names) choose(name, chosen)
+  return { session, names: chosen }
+}
+
+/**
+ * @param {string} name
+ * @param {Set<string>} chosen
+ */
+function choose(name, chosen) {
+  const stage = STAGES.find((one) => one.name === name)
+  if (stage === undefined)
+    throw new Error(`No stage "${name}". Known: ${STAGES.map((one) => one.name).join(', ')}`)
+  for (const need of stage.needs ?? []) choose(need, chosen)
+  chosen.add(name)
+}
+
+/** @param {string[]} args */
+async function main(args) {
+  const { session, names } = readArguments(args)
+  /** @type {Map<string, Outcome & { ms: number }>} */
+  const outcomes = new Map()
+  try {
+    for (const { name, run, needs = [] } of STAGES) {
+      if (!names.has(name)) continue
+      console.log(`== ${name}`)
+      const start = performance.now()
+      const missing = needs.find((need) => outcomes.get(need)?.failed !== 0)
+      const outcome = missing === undefined ? await run(session) : notRun(missing)
+      outcomes.set(name, { ...outcome, ms: performance.now() - start })
+    }
+  } finally {
+    await session.stop()
+  }
+  report(outcomes)
+}
+
+/**
+ * @param {string} missing
+ * @returns {Outcome}
+ */
+function notRun(missing) {
+  return { passed: 0, failed: 1, note: `not run: "${missing}" failed` }
+}
+
+/** @param {Map<string, Outcome & { ms: number }>} outcomes */
+function report(outcomes) {
+  let passed = 0
+  let failed = 0
+  console.log('\nstage       seconds   passed   failed')
+  for (const [name, outcome] of outcomes) {
+    passed += outcome.passed
+    failed += outcome.failed
+    const numbers = [(outcome.ms / 1000).toFixed(1), outcome.passed, outcome.failed]
+    const [seconds, good, bad] = numbers.map((value) => String(value).padStart(9))
+    console.log(`${name.padEnd(10)}${seconds}${good}${bad}   ${outcome.note ?? ''}`.trimEnd())
+  }
+  console.log(`\n${passed} passed, ${failed} failed`)
+  process.exitCode = failed > 0 ? 1 : 0
+}
+
+main(process.argv.slice(2)).catch((error) => {
+  console.error(error instanceof Error ? error.message : error)
+  console.log('0 passed, 1 failed')
+  process.exitCode = 1
+})
