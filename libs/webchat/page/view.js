@@ -9,6 +9,7 @@ export class View {
   constructor(onChoose) {
     this.onChoose = onChoose
     this.messages = document.getElementById('messages')
+    this.list = this.messages.querySelector('ol')
     this.typingLine = document.getElementById('typing')
     this.connection = document.getElementById('connection')
     this.drawn = new Map()
@@ -60,7 +61,7 @@ export class View {
     if (entry.buttons?.length || entry.list) item.append(this.drawChoices(entry))
     item.append(element('span', 'note', state === undefined ? clock(entry.at) : texts[state]))
     this.drawn.set(key, item)
-    messages.append(item)
+    this.list.append(item)
     if (atEnd || entry.from === 'visitor') messages.scrollTop = messages.scrollHeight
   }
 

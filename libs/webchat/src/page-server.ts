@@ -1,20 +1,8 @@
 /** Serves the chat page and its two files, free of any framework. Everything else is not its business. */
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
+import type { PageRequest, PageResponse } from '@botmesh/core'
 import type { CheckedOptions } from './options.js'
-
-export interface PageRequest {
-  method: string
-  /** Path with or without a query. */
-  path: string
-  headers?: Readonly<Record<string, string | string[] | undefined>>
-}
-
-export interface PageResponse {
-  status: number
-  headers: Record<string, string>
-  body: string
-}
 
 interface Asset {
   body: string

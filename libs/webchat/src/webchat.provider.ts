@@ -7,6 +7,8 @@ import {
   SendError,
   type MessageLog,
   type OutgoingContent,
+  type PageRequest,
+  type PageResponse,
   type Provider,
   type ProviderCapabilities,
   type ProviderSink,
@@ -14,13 +16,14 @@ import {
   type SendOptions,
   type SendTarget,
   type Sent,
+  type UpgradeServer,
 } from '@botmesh/core'
 import { MemoryMessageLog } from './memory-message-log.js'
 import { checkOptions, type CheckedOptions, type WebchatOptions } from './options.js'
-import { PageServer, type PageRequest, type PageResponse } from './page-server.js'
+import { PageServer } from './page-server.js'
 import { renderOutbound } from './render-outbound.js'
 import { VisitorIdentity } from './visitor-identity.js'
-import { channelOf, WebchatServer, type UpgradeSource } from './webchat.server.js'
+import { channelOf, WebchatServer } from './webchat.server.js'
 
 interface Running {
   sink: ProviderSink
@@ -86,7 +89,7 @@ export class WebchatProvider implements Provider {
    * before `start` (answers 503 until then) and for several servers.
    * @returns a function that undoes it.
    */
-  attach(server: UpgradeSource): () => void {
+  attach(server: UpgradeServer): () => void {
     return this.server.attach(server)
   }
 

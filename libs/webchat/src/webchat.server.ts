@@ -4,19 +4,15 @@
  * own, and leaves the rest alone (only if nobody else listens either, the request is refused rather than left
  * hanging).
  */
-import type { IncomingMessage, Server } from 'node:http'
+import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { WebSocketServer, type WebSocket } from 'ws'
-import type { ProviderSink, Timer } from '@botmesh/core'
+import type { MessageLog, ProviderSink, Timer, UpgradeServer } from '@botmesh/core'
 import { Connection, type ConnectionContext } from './connection.js'
-import { MemoryMessageLog } from './memory-message-log.js'
 import type { CheckedOptions } from './options.js'
 import { CLOSE } from './protocol.js'
 import { Room } from './room.js'
 import type { VisitorIdentity } from './visitor-identity.js'
-
-/** An HTTP server, or anything that emits `upgrade` as one does (HTTPS, a framework's). */
-export type UpgradeSource = Pick<Server, 'on' | 'off' | 'listenerCount'>
 
 /** One who may take an upgrade request; true: it was its own. */
 type UpgradeTaker = (request: IncomingMessage, socket: Duplex, head: Buffer) => boolean
@@ -49,7 +45,7 @@ export class WebchatServer {
   }
 
   /** The log in use while open: the sink's shared one, or this process's own. */
-  open(sink: ProviderSink, log: MemoryMessageLog | NonNullable<ProviderSink['log']>): void {
+  open(sink: ProviderSink, log: MessageLog): void {
     const { account, burst, perMinute, maxTextLength, typing } = this.options
     this.context = {
       sink,
@@ -86,7 +82,7 @@ export class WebchatServer {
   }
 
   /** Handles upgrades of `server` for this chat's path. @returns the way back. */
-  attach(server: UpgradeSource): () => void {
+  attach(server: UpgradeServer): () => void {
     return addTaker(server, (request, socket, head) => this.upgrade(request, socket, head))
   }
 
@@ -177,19 +173,34 @@ function refuseUpgrade(socket: Duplex, status: string, ...headers: string[]): vo
   )
 }
 
-const takersOf = new WeakMap<UpgradeSource, Set<UpgradeTaker>>()
+interface Attachment {
+  takers: Set<UpgradeTaker>
+  listener: (request: IncomingMessage, socket: Duplex, head: Buffer) => void
+}
 
-function addTaker(server: UpgradeSource, taker: UpgradeTaker): () => void {
-  let takers = takersOf.get(server)
-  if (takers === undefined) {
-    takers = new Set()
-    takersOf.set(server, takers)
-    const mine = takers
-    server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
-      for (const one of mine) if (one(request, socket, head)) return
-      if (server.listenerCount('upgrade') === 1) refuseUpgrade(socket, '404 Not Found')
-    })
+const attachments = new WeakMap<UpgradeServer, Attachment>()
+
+function addTaker(server: UpgradeServer, taker: UpgradeTaker): () => void {
+  const attached = attachments.get(server) ?? attachTo(server)
+  attached.takers.add(taker)
+  return () => {
+    attached.takers.delete(taker)
+    if (attached.takers.size > 0) return
+    server.off('upgrade', attached.listener)
+    if (attachments.get(server) === attached) attachments.delete(server)
   }
-  takers.add(taker)
-  return () => void takers.delete(taker)
+}
+
+function attachTo(server: UpgradeServer): Attachment {
+  const takers = new Set<UpgradeTaker>()
+  const attached: Attachment = {
+    takers,
+    listener: (request, socket, head) => {
+      for (const one of takers) if (one(request, socket, head)) return
+      if (server.listenerCount('upgrade') === 1) refuseUpgrade(socket, '404 Not Found')
+    },
+  }
+  server.on('upgrade', attached.listener)
+  attachments.set(server, attached)
+  return attached
 }
