@@ -10,6 +10,9 @@
  *   4. The runtime commits what the engine staged (checkpoint or marker), the acknowledgement and the outbox, and
  *      releases; then `engine.committed` or `engine.drop`.
  * A timer of a conversation asks for a turn through `host.wake` and runs the same way from 3 on (T5).
+ *
+ * Construction: `new FlowRegistry()` (registry.ts) takes definitions (`bot.flow` is `registry.flow`, a Nest class is
+ * `registry.add(defineFlow({…}))`); `createConversations(host, registry)` (engine.ts) is the engine.
  */
 import type { Clock, Random } from '../contracts/clock.js'
 import type { ConversationMarker, FlowCheckpoint, HookResults } from '../contracts/checkpoint-store.js'
@@ -31,6 +34,9 @@ export interface SendRef {
   visit: number
   /** Counts the sends of this visit of this step, from 0. */
   ordinal: number
+  /** The record that this send is an effect of, where it is not the scope's: a kept answer is worked off under the
+   * turn of the message that woke it (H7), and its sends must meet the keys of the first attempt. */
+  recordId?: string
 }
 
 /** One exclusive span of work on one chat, under one turn (or, without coordination, under the local queue). */
@@ -46,6 +52,12 @@ export interface TurnScope {
   readonly durable: boolean
   /** The chat as the store had it at the opening; absent if the local copy was proved current instead. */
   readonly state: ChatState | undefined
+  /** True if another holder was granted this chat since this replica last served it (T7): a copy that was never
+   * stored is stale then, although the revision of the row is unchanged (K3). */
+  readonly servedElsewhere?: boolean
+  /** With durability: if this attempt fails the record goes to the dead letters, so a conversation that fails now is
+   * ended in the store too (otherwise its checkpoint stays for the next attempt). */
+  readonly finalAttempt?: boolean
   /** Aborts when this span may no longer act (turn lost, suspended, stopped); reason: LeaseLostError. */
   readonly signal: AbortSignal
   /** @throws LeaseLostError if this span may no longer act. No I/O. */
@@ -61,6 +73,12 @@ export interface TurnScope {
   stage(change: ConversationChange): void
   /** H8: the record must not be acknowledged, because an answer was consumed that no checkpoint holds. */
   withholdAck(): void
+  /**
+   * The conversation's code failed. The runtime reports it once. With durability and a record the attempt has
+   * failed: it is counted, and nothing that was staged is committed (the copy in memory is gone already). Without,
+   * the span ends as usual. Called before `running` settles.
+   */
+  fail(error: unknown): void
   /** A journalled message by its record id (a kept answer that is a pointer); null if it is gone. */
   findRecord(recordId: string): Promise<Message | null>
 }
@@ -71,6 +89,9 @@ export interface ActScope {
   current: TurnScope | null
   /** Once set, everything this code tries rejects with it, for ever. */
   revoked: LeaseLostError | null
+  /** If set, `ctx.reply` goes through it rather than `current.send`, so that it is counted among the sends of its
+   * step: not made again when the step is resumed (K1), and named for the outbox (D2). */
+  send?: (content: Outgoing) => Promise<Sent>
 }
 
 /** The runtime's side. */
