@@ -1,0 +1,197 @@
+/**
+ * Calls of Meta's Graph API, shared by WhatsApp and, later, Messenger and Instagram: one place for the deadline,
+ * for the meaning of errors and for keeping the token out of every error and log.
+ */
+import { networkCodeOf, SendError, wasNeverSent, type Clock } from '@botmesh/core'
+import { z } from 'zod'
+import { judgeGraphError } from './graph-errors.js'
+
+export interface GraphSettings {
+  /** For errors: whose call it was. */
+  provider: string
+  graphUrl: string
+  apiVersion: string
+  accessToken: string
+  timeoutMs: number
+}
+
+export interface GraphCall {
+  method: 'GET' | 'POST' | 'DELETE'
+  /** Below the version, without a leading slash. */
+  path: string
+  body?: object | FormData
+  /** True: the call has an effect that must not happen twice, so that an unknown fate is `uncertain`. */
+  effect: boolean
+  clock: Clock
+}
+
+const errorSchema = z.object({
+  error: z.object({
+    message: z.string().catch(''),
+    code: z.number().optional().catch(undefined),
+    is_transient: z.boolean().optional().catch(undefined),
+    error_data: z.object({ details: z.string().optional() }).optional().catch(undefined),
+  }),
+})
+
+/** Enough of a foreign text to understand it. */
+const EXCERPT_CHARS = 300
+const DOWNLOAD_TIMEOUT_FACTOR = 4
+
+export class GraphClient {
+  constructor(private readonly settings: GraphSettings) {}
+
+  /**
+   * One call. Never repeats by itself.
+   * @returns the answer's JSON.
+   * @throws SendError: `retryable` if the connection was refused or the platform said so, `final` if it never will,
+   *   `uncertain` if the request of an effect was written and its answer is missing.
+   */
+  async call(call: GraphCall): Promise<unknown> {
+    const { graphUrl, apiVersion } = this.settings
+    const { response, content: text } = await this.exchange(
+      `${graphUrl}/${apiVersion}/${call.path}`,
+      call,
+      this.settings.timeoutMs,
+      (answer) => answer.text(),
+    )
+    const json = parseJson(text)
+    if (!response.ok) throw this.refusal(response, json, text)
+    if (json === undefined) {
+      throw this.failure(call, `answered ${response.status} with something that is not JSON`)
+    }
+    return json
+  }
+
+  /**
+   * Fetches a file that the platform holds. Bounded.
+   * @throws SendError `final` if it is larger than `maxBytes` or gone.
+   */
+  async download(url: string, maxBytes: number, clock: Clock): Promise<Uint8Array> {
+    const call: GraphCall = { method: 'GET', path: '(media file)', effect: false, clock }
+    const limitMs = this.settings.timeoutMs * DOWNLOAD_TIMEOUT_FACTOR
+    const { response, content: data } = await this.exchange(url, call, limitMs, (answer) =>
+      readBounded(answer, maxBytes),
+    )
+    if (!response.ok) throw this.refusal(response, undefined, `HTTP ${response.status}`)
+    if (data === null) {
+      throw new SendError(`The file is larger than ${maxBytes} bytes: raise maxBytes to fetch it.`, {
+        provider: this.settings.provider,
+        outcome: 'final',
+      })
+    }
+    return data
+  }
+
+  private async exchange<T>(
+    url: string,
+    call: GraphCall,
+    limitMs: number,
+    read: (response: Response) => Promise<T>,
+  ): Promise<{ response: Response; content: T }> {
+    const deadline = new AbortController()
+    const timer = call.clock.setTimeout(() => deadline.abort(), limitMs)
+    try {
+      const response = await fetch(url, {
+        method: call.method,
+        headers: this.headersFor(call.body),
+        signal: deadline.signal,
+        ...(call.body === undefined
+          ? {}
+          : { body: call.body instanceof FormData ? call.body : JSON.stringify(call.body) }),
+      })
+      return { response, content: await read(response) }
+    } catch (error) {
+      if (deadline.signal.aborted) throw this.failure(call, `no answer within ${limitMs} ms`)
+      throw this.failure(call, `network failure (${networkCodeOf(error) ?? 'unknown'})`, error)
+    } finally {
+      timer.cancel()
+    }
+  }
+
+  private headersFor(body: object | undefined): Record<string, string> {
+    const headers: Record<string, string> = { authorization: `Bearer ${this.settings.accessToken}` }
+    if (body !== undefined && !(body instanceof FormData)) headers['content-type'] = 'application/json'
+    return headers
+  }
+
+  private failure(call: GraphCall, what: string, cause?: unknown): SendError {
+    const again = wasNeverSent(cause) || !call.effect
+    return new SendError(
+      `Graph API ${call.method} ${call.path}: ${what}${again ? '' : '; the platform may have acted on it'}.`,
+      { provider: this.settings.provider, outcome: again ? 'retryable' : 'uncertain' },
+      cause === undefined ? undefined : this.clean(cause),
+    )
+  }
+
+  private refusal(response: Response, json: unknown, text: string): SendError {
+    const parsed = errorSchema.safeParse(json)
+    const error = parsed.success ? parsed.data.error : undefined
+    const verdict = judgeGraphError({
+      status: response.status,
+      code: error?.code,
+      isTransient: error?.is_transient,
+      retryAfterMs: askedPauseMs(response.headers),
+    })
+    const said = this.redact(
+      [error?.message ?? text, error?.error_data?.details ?? ''].filter(Boolean).join(': '),
+    )
+    const code = error?.code === undefined ? `HTTP ${response.status}` : `code ${error.code}`
+    return new SendError(
+      `Graph API refused (${code})${verdict.advice === '' ? '' : `: ${verdict.advice}`}. It said: ${said}`,
+      {
+        provider: this.settings.provider,
+        outcome: verdict.outcome,
+        platformCode: String(error?.code ?? response.status),
+        ...(verdict.retryAfterMs === undefined ? {} : { retryAfterMs: verdict.retryAfterMs }),
+        ...(verdict.scope === undefined ? {} : { scope: verdict.scope }),
+      },
+    )
+  }
+
+  /** Meta quotes a malformed token in its own error text. */
+  private redact(text: string): string {
+    return text.replaceAll(this.settings.accessToken, '***').slice(0, EXCERPT_CHARS)
+  }
+
+  private clean(cause: unknown): Error {
+    const text = cause instanceof Error ? cause.message : String(cause)
+    return new Error(`${this.redact(text)} (${networkCodeOf(cause) ?? 'no code'})`)
+  }
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+/** `Retry-After` in seconds, or the minutes that the usage header of a business account names. */
+function askedPauseMs(headers: Headers): number | undefined {
+  const seconds = Number(headers.get('retry-after') ?? NaN)
+  if (Number.isFinite(seconds) && seconds >= 0) return seconds * 1000
+  const usage = parseJson(headers.get('x-business-use-case-usage') ?? '')
+  if (typeof usage !== 'object' || usage === null) return undefined
+  const minutes = Object.values(usage)
+    .flat()
+    .map((entry: unknown) =>
+      Number((entry as Record<string, unknown> | null)?.['estimated_time_to_regain_access']),
+    )
+    .filter((value) => Number.isFinite(value) && value > 0)
+  return minutes.length === 0 ? undefined : Math.max(...minutes) * 60_000
+}
+
+/** @returns null once more than `maxBytes` have come. */
+async function readBounded(response: Response, maxBytes: number): Promise<Uint8Array | null> {
+  const parts: Uint8Array[] = []
+  let bytes = 0
+  if (response.body === null) return new Uint8Array()
+  for await (const part of response.body as unknown as AsyncIterable<Uint8Array>) {
+    bytes += part.byteLength
+    if (bytes > maxBytes) return null
+    parts.push(part)
+  }
+  return new Uint8Array(Buffer.concat(parts))
+}

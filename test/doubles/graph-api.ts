@@ -1,0 +1,248 @@
+/**
+ * A local double of Meta's Graph API as the WhatsApp Cloud API uses it: takes messages, media uploads and media
+ * look-ups, keeps a log of what was sent, answers with scripted errors, and signs webhook bodies as Meta does.
+ * Plain node:http, no dependency: tests and the demo run it.
+ */
+import { createHmac } from 'node:crypto'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo, Socket } from 'node:net'
+
+/** A call of `/messages` that was taken (read marks included). */
+export interface GraphSend {
+  /** Milliseconds of a monotonic clock. */
+  at: number
+  id: string
+  phoneNumberId: string
+  version: string
+  to: string
+  type: string
+  body: Record<string, unknown>
+  authorization: string
+}
+
+/** What happens to the next call instead of success. */
+export type GraphFault =
+  | {
+      kind: 'error'
+      status: number
+      code?: number
+      message?: string
+      details?: string
+      isTransient?: boolean
+      headers?: Record<string, string>
+      /** Sent as it is instead of Meta's JSON. */
+      text?: string
+    }
+  /** The message is taken, the answer never comes: the connection is cut. */
+  | { kind: 'lost-answer' }
+  /** The message is taken, the answer never comes: the connection stays open. */
+  | { kind: 'silence' }
+
+export class GraphApiDouble {
+  readonly sends: GraphSend[] = []
+  readonly readMarks: GraphSend[] = []
+  readonly uploads: { id: string; type: string; bytes: number }[] = []
+  /** Every request line, faulty ones included. */
+  readonly requests: string[] = []
+  /** Files that users "sent": id → content. */
+  readonly files = new Map<string, { data: Uint8Array; mimeType: string }>()
+
+  private readonly faults: GraphFault[] = []
+  private readonly sockets = new Set<Socket>()
+  private readonly watchers = new Set<() => void>()
+  private readonly server = createServer((request, response) => {
+    this.answer(request, response).catch((error: unknown) => response.destroy(error as Error))
+  })
+  private serial = 0
+
+  /** @param options.accessToken if given, another token is refused with code 190. */
+  constructor(private readonly options: { accessToken?: string } = {}) {
+    this.server.on('connection', (socket) => {
+      this.sockets.add(socket)
+      socket.on('close', () => this.sockets.delete(socket))
+    })
+  }
+
+  /** Base URL, for `graphUrl`. */
+  get url(): string {
+    return `http://127.0.0.1:${(this.server.address() as AddressInfo).port}`
+  }
+
+  async listen(port = 0): Promise<this> {
+    await new Promise<void>((resolve, reject) => {
+      this.server.once('error', reject)
+      this.server.listen(port, '127.0.0.1', resolve)
+    })
+    return this
+  }
+
+  async close(): Promise<void> {
+    for (const socket of this.sockets) socket.destroy()
+    await new Promise<void>((resolve) => this.server.close(() => resolve()))
+  }
+
+  /** Scripts the next calls, one fault each. */
+  failNext(...faults: GraphFault[]): void {
+    this.faults.push(...faults)
+  }
+
+  /** Resolves once that many messages were taken in all. */
+  async waitForSends(count: number): Promise<void> {
+    while (this.sends.length < count) {
+      await new Promise<void>((resolve) => {
+        const wake = () => {
+          this.watchers.delete(wake)
+          resolve()
+        }
+        this.watchers.add(wake)
+      })
+    }
+  }
+
+  private async answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const body = await readAll(request)
+    this.requests.push(`${request.method} ${request.url}`)
+    const url = new URL(request.url ?? '/', this.url)
+    const file = /^\/files\/(.+)$/.exec(url.pathname)
+    if (file !== null) return this.sendFile(decodeURIComponent(file[1]!), response)
+    const { accessToken } = this.options
+    if (accessToken !== undefined && request.headers.authorization !== `Bearer ${accessToken}`) {
+      const given = (request.headers.authorization ?? '').replace(/^Bearer /, '')
+      return refuse(response, {
+        kind: 'error',
+        status: 401,
+        code: 190,
+        message: `Malformed access token ${given}`,
+      })
+    }
+    const fault = this.faults.shift()
+    if (fault?.kind === 'error') return refuse(response, fault)
+    const result = this.take(request, url, body)
+    if (fault?.kind === 'lost-answer') return void response.destroy()
+    if (fault?.kind === 'silence') return
+    reply(response, result.status, result.json)
+  }
+
+  private take(request: IncomingMessage, url: URL, body: Buffer): { status: number; json: object } {
+    const [, version = '', phoneNumberId = '', edge] = url.pathname.split('/')
+    if (request.method === 'POST' && edge === 'messages') {
+      return { status: 200, json: this.takeMessage(version, phoneNumberId, body, request) }
+    }
+    if (request.method === 'POST' && edge === 'media') {
+      const id = `media-${++this.serial}`
+      this.uploads.push({ id, type: String(request.headers['content-type']), bytes: body.length })
+      return { status: 200, json: { id } }
+    }
+    const file = this.files.get(decodeURIComponent(phoneNumberId))
+    if (request.method === 'GET' && file !== undefined) {
+      const address = `${this.url}/files/${phoneNumberId}`
+      return { status: 200, json: { url: address, mime_type: file.mimeType, messaging_product: 'whatsapp' } }
+    }
+    return {
+      status: 404,
+      json: { error: { message: 'Unsupported request', type: 'GraphMethodException', code: 100 } },
+    }
+  }
+
+  private takeMessage(version: string, phoneNumberId: string, raw: Buffer, request: IncomingMessage): object {
+    const body = JSON.parse(raw.toString()) as Record<string, unknown>
+    const id = `wamid.DOUBLE${++this.serial}`
+    const send: GraphSend = {
+      at: performance.now(),
+      id,
+      phoneNumberId,
+      version,
+      to: String(body['to'] ?? ''),
+      type: String(body['type'] ?? ''),
+      body,
+      authorization: request.headers.authorization ?? '',
+    }
+    if (body['status'] === 'read') {
+      this.readMarks.push(send)
+      return { success: true }
+    }
+    this.sends.push(send)
+    for (const wake of this.watchers) wake()
+    return {
+      messaging_product: 'whatsapp',
+      contacts: [{ input: send.to, wa_id: send.to.replace(/\D/g, '') }],
+      messages: [{ id }],
+    }
+  }
+
+  private sendFile(id: string, response: ServerResponse): void {
+    const file = this.files.get(id)
+    if (file === undefined) return void response.writeHead(404).end()
+    response.writeHead(200, { 'content-type': file.mimeType }).end(file.data)
+  }
+}
+
+/** The value of `X-Hub-Signature-256` for a body. */
+export function signMetaBody(rawBody: Uint8Array | string, appSecret: string): string {
+  return `sha256=${createHmac('sha256', appSecret).update(rawBody).digest('hex')}`
+}
+
+/** A webhook body as Meta posts it, holding the given `messages` (Graph form). */
+export function metaWebhookBody(
+  phoneNumberId: string,
+  messages: readonly object[],
+  options: { contacts?: readonly object[]; statuses?: readonly object[] } = {},
+): string {
+  return JSON.stringify({
+    object: 'whatsapp_business_account',
+    entry: [
+      {
+        id: '102290129340398',
+        changes: [
+          {
+            field: 'messages',
+            value: {
+              messaging_product: 'whatsapp',
+              metadata: { display_phone_number: '15550783881', phone_number_id: phoneNumberId },
+              ...(options.contacts === undefined ? {} : { contacts: options.contacts }),
+              ...(messages.length === 0 ? {} : { messages }),
+              ...(options.statuses === undefined ? {} : { statuses: options.statuses }),
+            },
+          },
+        ],
+      },
+    ],
+  })
+}
+
+/** A text message in Graph form. @param timestamp seconds since the epoch. */
+export function metaText(from: string, id: string, body: string, timestamp = 1_767_225_600): object {
+  return { from, id, timestamp: String(timestamp), type: 'text', text: { body } }
+}
+
+function refuse(response: ServerResponse, fault: GraphFault & { kind: 'error' }): void {
+  if (fault.text !== undefined) {
+    response.writeHead(fault.status, { 'content-type': 'text/html', ...fault.headers }).end(fault.text)
+    return
+  }
+  const error = {
+    message: fault.message ?? `(#${fault.code ?? 0}) scripted by the double`,
+    type: 'OAuthException',
+    code: fault.code,
+    is_transient: fault.isTransient,
+    error_data:
+      fault.details === undefined ? undefined : { messaging_product: 'whatsapp', details: fault.details },
+    fbtrace_id: 'AdoubleTrace',
+  }
+  reply(response, fault.status, { error }, fault.headers)
+}
+
+function reply(
+  response: ServerResponse,
+  status: number,
+  json: object,
+  headers: Record<string, string> = {},
+): void {
+  response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(json))
+}
+
+async function readAll(request: IncomingMessage): Promise<Buffer> {
+  const parts: Buffer[] = []
+  for await (const part of request) parts.push(part as Buffer)
+  return Buffer.concat(parts)
+}
