@@ -13,6 +13,11 @@ export class View {
     this.typingLine = document.getElementById('typing')
     this.connection = document.getElementById('connection')
     this.drawn = new Map()
+    this.following = true
+    this.messages.addEventListener('scroll', () => {
+      const { scrollHeight, scrollTop, clientHeight } = this.messages
+      this.following = scrollHeight - scrollTop - clientHeight < 80
+    })
   }
 
   state(name) {
@@ -25,9 +30,23 @@ export class View {
     const mine = entry.from === 'visitor'
     const key = mine ? cidOf(entry.id) : entry.id
     const known = this.drawn.get(key)
-    if (known !== undefined) return
+    if (known !== undefined) return this.place(known)
     if (!mine) this.typing(false)
-    this.draw(key, entry, mine ? 'sent' : undefined)
+    this.place(this.draw(key, entry, mine ? 'sent' : undefined))
+  }
+
+  // The log decides the order: what was drawn while pending moves to where its entry stands, once.
+  place(item) {
+    if (item.dataset.placed) return
+    item.dataset.placed = 'yes'
+    if (item !== this.list.lastElementChild) this.list.append(item)
+    this.scroll()
+  }
+
+  // Follows the conversation unless the visitor has scrolled up to read.
+  scroll(always = false) {
+    if (always) this.following = true
+    if (this.following) this.messages.scrollTop = this.messages.scrollHeight
   }
 
   /** What the visitor just wrote. */
@@ -50,8 +69,6 @@ export class View {
   }
 
   draw(key, entry, state) {
-    const { messages } = this
-    const atEnd = messages.scrollHeight - messages.scrollTop - messages.clientHeight < 80
     const item = element('li', entry.from === 'visitor' ? 'visitor' : 'bot')
     const bubble = element('div', 'bubble')
     bubble.append(element('span', 'visually-hidden', `${entry.from === 'visitor' ? texts.me : texts.bot}: `))
@@ -62,7 +79,8 @@ export class View {
     item.append(element('span', 'note', state === undefined ? clock(entry.at) : texts[state]))
     this.drawn.set(key, item)
     this.list.append(item)
-    if (atEnd || entry.from === 'visitor') messages.scrollTop = messages.scrollHeight
+    this.scroll(state === 'pending')
+    return item
   }
 
   drawChoices(entry) {

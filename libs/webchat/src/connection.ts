@@ -50,7 +50,9 @@ export class Connection implements RoomMember {
       HELLO_TIMEOUT_MS,
       { background: true },
     )
-    socket.on('message', (data, isBinary) => this.onFrame(isBinary ? null : String(data)))
+    socket.on('message', (data, isBinary) =>
+      this.onFrame(isBinary ? null : (data as Buffer).toString('utf8')),
+    )
     socket.on('pong', () => (this.alive = true))
     // An oversized or broken frame: ws closes by itself; the listener keeps it from being thrown.
     socket.on('error', (error) => context.sink.logger.debug({ err: error }, 'webchat: socket error'))

@@ -139,7 +139,7 @@ describe('a web chat on two replicas', () => {
 
   it('warns of a random secret where replicas share a log', async () => {
     const log = new SharedLog()
-    const warned = await replica({ secret: undefined } as never, log)
+    const warned = await replica({ secret: undefined }, log)
     running.push(warned)
     expect(warned.warnings.join()).toContain('secret')
   })

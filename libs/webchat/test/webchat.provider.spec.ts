@@ -281,7 +281,7 @@ describe('on somebody else’s HTTP server', () => {
       if (incoming.url === '/other') others.handleUpgrade(incoming, socket, head, (one) => one.send('mine'))
     })
     const [greeting] = (await once(new WebSocket(`${base}/other`), 'message')) as [Buffer]
-    expect(String(greeting)).toBe('mine')
+    expect(greeting.toString('utf8')).toBe('mine')
     await Page.join(chat.url)
     for (const client of others.clients) client.terminate()
   })

@@ -82,7 +82,7 @@ export class Page {
 
   private constructor(readonly socket: WebSocket) {
     socket.on('message', (data) => {
-      this.frames.push(JSON.parse(String(data)) as ServerFrame)
+      this.frames.push(JSON.parse((data as Buffer).toString('utf8')) as ServerFrame)
       for (const check of this.waiting) check()
     })
     this.closed = new Promise((resolve) => socket.on('close', (code) => resolve(code)))
