@@ -185,6 +185,8 @@ function numbered(text: string, choices: readonly string[]): Body {
   return { type: 'text', text: { body: [text, ...lines].filter(Boolean).join('\n'), preview_url: false } }
 }
 
+/** By code points, so that no emoji is halved. */
 function cut(text: string, limit: number): string {
-  return text.length <= limit ? text : `${text.slice(0, limit - 1)}…`
+  const points = [...text]
+  return points.length <= limit ? text : `${points.slice(0, limit - 1).join('')}…`
 }
