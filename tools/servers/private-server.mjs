@@ -78,35 +78,22 @@ export async function startPrivateServer(server, program, options = {}) {
  */
 async function launch(server, program, { port, dir, ownDir, args }) {
   const log = join(dir, `${server.name}.log`)
-  const out = openSync(log, 'a')
-  const child = spawn(program, [...server.args({ port, dir }), ...args], {
-    stdio: ['ignore', out, out],
-    cwd: dir,
-  })
-  closeSync(out)
-  endWithMe(child)
-  let ended = false
-  const exited = new Promise((/** @type {(value: void) => void} */ resolve) => {
-    child.once('error', () => resolve())
-    child.once('exit', () => resolve())
-  }).then(() => {
-    ended = true
-  })
+  const { child, exited, hasEnded } = spawnLogged(program, [...server.args({ port, dir }), ...args], dir, log)
   const kill = async () => {
-    if (!ended) child.kill('SIGKILL')
+    if (!hasEnded()) child.kill('SIGKILL')
     await exited
   }
   const deadline = performance.now() + START_MS
-  while (!ended && !(await server.ping(port))) {
+  while (!hasEnded() && !(await server.ping(port))) {
     if (performance.now() > deadline) await kill()
     await delay(10)
   }
-  if (ended || child.pid === undefined) {
+  if (hasEnded() || child.pid === undefined) {
     const text = await readFile(log, 'utf8').catch(() => '')
     throw new Error(`${server.name} (${program}) did not start on port ${port}:\n${text.slice(-2_000)}`)
   }
   const stop = async () => {
-    if (!ended) {
+    if (!hasEnded()) {
       child.kill('SIGCONT')
       child.kill('SIGTERM')
       await Promise.race([exited, delay(STOP_MS, undefined, { ref: false })])
@@ -114,16 +101,32 @@ async function launch(server, program, { port, dir, ownDir, args }) {
     }
     if (ownDir) await rm(dir, { recursive: true, force: true })
   }
-  return {
-    url: server.url(port),
-    port,
-    pid: child.pid,
-    dir,
-    exited,
-    stop,
-    kill,
-    signal: (name) => void child.kill(name),
-  }
+  const signal = (/** @type {NodeJS.Signals} */ name) => void child.kill(name)
+  return { url: server.url(port), port, pid: child.pid, dir, exited, stop, kill, signal }
+}
+
+/**
+ * @param {string} program
+ * @param {string[]} args
+ * @param {string} cwd
+ * @param {string} log file that its output is added to
+ */
+function spawnLogged(program, args, cwd, log) {
+  const out = openSync(log, 'a')
+  const child = spawn(program, args, { stdio: ['ignore', out, out], cwd })
+  closeSync(out)
+  endWithMe(child)
+  let ended = false
+  /** @type {Promise<void>} */
+  const exited = new Promise((resolve) => {
+    for (const event of ['error', 'exit']) {
+      child.once(event, () => {
+        ended = true
+        resolve()
+      })
+    }
+  })
+  return { child, exited, hasEnded: () => ended }
 }
 
 /**
