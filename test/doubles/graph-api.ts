@@ -152,8 +152,8 @@ export class GraphApiDouble {
       id,
       phoneNumberId,
       version,
-      to: String(body['to'] ?? ''),
-      type: String(body['type'] ?? ''),
+      to: textOf(body['to']),
+      type: textOf(body['type']),
       body,
       authorization: request.headers.authorization ?? '',
     }
@@ -213,6 +213,10 @@ export function metaWebhookBody(
 /** A text message in Graph form. @param timestamp seconds since the epoch. */
 export function metaText(from: string, id: string, body: string, timestamp = 1_767_225_600): object {
   return { from, id, timestamp: String(timestamp), type: 'text', text: { body } }
+}
+
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : ''
 }
 
 function refuse(response: ServerResponse, fault: GraphFault & { kind: 'error' }): void {

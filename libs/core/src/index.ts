@@ -13,6 +13,7 @@ export type * from './bot/face.js'
 export { equalInConstantTime, headerOf, readJsonBody, webhookAnswer } from './runtime/webhook-request.js'
 export { deliverInOrder, type Delivery, type DeliveryOutcome } from './runtime/deliver-in-order.js'
 export { wasNeverSent, networkCodeOf } from './runtime/network-failure.js'
+export { readBounded } from './runtime/read-bounded.js'
 
 // For driver authors: a coordinator is `new SessionCoordinator({ backend, … })` over an implementation of this port.
 export * from './runtime/coordination-backend.js'

@@ -2,7 +2,7 @@
  * Calls of Meta's Graph API, shared by WhatsApp and, later, Messenger and Instagram: one place for the deadline,
  * for the meaning of errors and for keeping the token out of every error and log.
  */
-import { networkCodeOf, SendError, wasNeverSent, type Clock } from '@botmesh/core'
+import { networkCodeOf, readBounded, SendError, wasNeverSent, type Clock } from '@botmesh/core'
 import { z } from 'zod'
 import { judgeGraphError } from './graph-errors.js'
 
@@ -181,17 +181,4 @@ function askedPauseMs(headers: Headers): number | undefined {
     )
     .filter((value) => Number.isFinite(value) && value > 0)
   return minutes.length === 0 ? undefined : Math.max(...minutes) * 60_000
-}
-
-/** @returns null once more than `maxBytes` have come. */
-async function readBounded(response: Response, maxBytes: number): Promise<Uint8Array | null> {
-  const parts: Uint8Array[] = []
-  let bytes = 0
-  if (response.body === null) return new Uint8Array()
-  for await (const part of response.body as unknown as AsyncIterable<Uint8Array>) {
-    bytes += part.byteLength
-    if (bytes > maxBytes) return null
-    parts.push(part)
-  }
-  return new Uint8Array(Buffer.concat(parts))
 }

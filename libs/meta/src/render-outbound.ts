@@ -185,8 +185,13 @@ function numbered(text: string, choices: readonly string[]): Body {
   return { type: 'text', text: { body: [text, ...lines].filter(Boolean).join('\n'), preview_url: false } }
 }
 
-/** By code points, so that no emoji is halved. */
+/** Cuts between characters as people see them, so that no emoji is halved. */
 function cut(text: string, limit: number): string {
-  const points = [...text]
-  return points.length <= limit ? text : `${points.slice(0, limit - 1).join('')}…`
+  if (text.length <= limit) return text
+  let kept = ''
+  for (const { segment } of new Intl.Segmenter().segment(text)) {
+    if (kept.length + segment.length > limit - 1) break
+    kept += segment
+  }
+  return `${kept}…`
 }

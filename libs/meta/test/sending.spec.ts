@@ -44,7 +44,7 @@ async function failureOf(send: Promise<unknown>): Promise<SendError> {
 function everythingIn(error: unknown): unknown {
   if (!(error instanceof Error)) return error
   const { name, message, stack, cause } = error
-  return { ...error, name, message, stack, cause: everythingIn(cause) }
+  return { ...(error as object), name, message, stack, cause: everythingIn(cause) }
 }
 
 describe('sending', () => {
