@@ -17,3 +17,11 @@ export { readBounded } from './runtime/read-bounded.js'
 
 // For driver authors: a coordinator is `new SessionCoordinator({ backend, … })` over an implementation of this port.
 export * from './runtime/coordination-backend.js'
+export {
+  SessionCoordinator,
+  COORDINATOR_OPTIONS,
+  type CoordinatorOptions,
+  type SessionCoordinatorOptions,
+} from './runtime/session-coordinator.js'
+export { silentLogger } from './runtime/silent-logger.js'
+export { Backoff } from './runtime/backoff.js'

@@ -1,0 +1,147 @@
+/**
+ * A turn in the hands of the application.
+ *
+ * States: `held` → `ending` (a release, or a commit with release, is under way) → `ended`; `held` or `ending` →
+ * `lost`. Lost and ended are final. A commit that is under way is never cut: a release waits for it, and a commit
+ * with release makes the release unnecessary.
+ */
+import { LeaseLostError, type LeaseLostReason } from '../contracts/errors.js'
+import type { Turn } from '../contracts/coordinator.js'
+import type { ChatState, CommitResult, Effects } from '../contracts/state-store.js'
+import type { Grant } from './coordination-backend.js'
+import type { RepairEnd } from './repair-queue.js'
+
+/** What a turn needs from its shard. */
+export interface TurnHost {
+  /** Looks at the clock; false after the loss, which it may bring about itself. */
+  trusted(): boolean
+  /** Sends until answered; resolves at the first answer or when the session is gone. `firstTried` as said there. */
+  release(grant: Grant, firstTried: () => void): Promise<RepairEnd>
+  commit(grant: Grant, n: number, effects: Effects, release: boolean): Promise<RepairEnd>
+  /** The turn is over for good: forget it. */
+  ended(turn: HeldTurn): void
+  /** A commit was refused: tell whoever listens. */
+  refused(turn: HeldTurn): void
+}
+
+export class HeldTurn implements Turn {
+  private status: 'held' | 'ending' | 'ended' | 'lost' = 'held'
+  private lostError: LeaseLostError | null = null
+  /** Made when first asked for: most turns end without anybody looking at their signal. */
+  private controller: AbortController | null = null
+  private commits = 0
+  private working: Promise<unknown> | null = null
+  private releasing: Promise<void> | null = null
+  /** Called once if the turn is lost. */
+  onLost: ((reason: LeaseLostReason) => void) | null = null
+
+  constructor(
+    private readonly grant: Grant,
+    readonly state: ChatState | undefined,
+    private readonly host: TurnHost,
+  ) {}
+
+  get key(): string {
+    return this.grant.key
+  }
+
+  get fence(): number {
+    return this.grant.fence
+  }
+
+  get previousHolder(): string | null {
+    return this.grant.previousHolder
+  }
+
+  get revision(): string | null | undefined {
+    return this.grant.revision
+  }
+
+  get signal(): AbortSignal {
+    if (!this.controller) {
+      this.controller = new AbortController()
+      if (this.lostError) this.controller.abort(this.lostError)
+    }
+    return this.controller.signal
+  }
+
+  assertHeld(): void {
+    if (this.status === 'held' && this.host.trusted()) return
+    throw this.lostError ?? this.over()
+  }
+
+  get ending(): boolean {
+    return this.status === 'ending'
+  }
+
+  /**
+   * The turn is no longer this replica's. Has no effect on one that has ended.
+   * @returns true if somebody should hear of it: not for a turn that was being given up anyway.
+   */
+  lose(reason: LeaseLostReason, cause?: unknown): boolean {
+    if (this.status === 'ended' || this.status === 'lost') return false
+    if (this.status === 'ending' && !this.working) {
+      this.status = 'ended'
+      return false
+    }
+    this.status = 'lost'
+    this.lostError = new LeaseLostError(this.key, reason, { fence: this.fence, cause })
+    this.controller?.abort(this.lostError)
+    this.onLost?.(reason)
+    return true
+  }
+
+  release(): Promise<void> {
+    this.releasing ??= this.releaseOnce()
+    return this.releasing
+  }
+
+  private async releaseOnce(): Promise<void> {
+    // A commit with release under way makes this one unnecessary; any other has to land first.
+    while (this.working) await this.working.catch(() => undefined)
+    if (this.status !== 'held') return
+    this.status = 'ending'
+    await new Promise<void>((firstTried) => {
+      void this.host.release(this.grant, firstTried).then(() => this.end())
+    })
+  }
+
+  async commit(effects: Effects, options: { release?: boolean } = {}): Promise<CommitResult> {
+    while (this.working) await this.working.catch(() => undefined)
+    this.assertHeld()
+    const work = this.commitOnce(effects, options.release ?? true)
+    const done = work.finally(() => {
+      if (this.working === done) this.working = null
+    })
+    this.working = done
+    return done
+  }
+
+  private async commitOnce(effects: Effects, release: boolean): Promise<CommitResult> {
+    if (release) this.status = 'ending'
+    this.commits += 1
+    const end = await this.host.commit(this.grant, this.commits, effects, release)
+    if (end === 'session-lost' || end === 'done') throw this.lostError ?? this.over()
+    if ('failed' in end) {
+      // Not acceptable and without effect: the turn goes on, and whoever asked may release it.
+      if (this.status === 'ending') this.status = 'held'
+      throw end.failed
+    }
+    if (end.commit.outcome === 'refused') {
+      const unheard = this.lose('superseded')
+      if (unheard) this.host.refused(this)
+    } else if (release) {
+      this.end()
+    }
+    return end.commit
+  }
+
+  private end(): void {
+    if (this.status !== 'lost') this.status = 'ended'
+    this.host.ended(this)
+  }
+
+  private over(): LeaseLostError {
+    return new LeaseLostError(this.key, 'expired', { fence: this.fence })
+  }
+}

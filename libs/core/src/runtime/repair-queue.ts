@@ -1,0 +1,153 @@
+/**
+ * Releases, withdrawals and commits that have to be answered (L3): each is sent at once; if its fate is unknown it is
+ * repeated, identically, by a timer and with every heartbeat (which has a connection of its own), until somebody
+ * answers or the session that it belongs to is gone. A chat is so never stuck behind a live replica.
+ */
+import { CoordinationUnavailableError } from '../contracts/errors.js'
+import type { Timer } from '../contracts/clock.js'
+import { Backoff } from './backoff.js'
+import type { BackendContext, CoordinationBackend, Repair, RepairReply } from './coordination-backend.js'
+
+/** How a repair ended: answered, or its session was lost first. */
+export type RepairEnd = Exclude<RepairReply, 'unknown'> | 'session-lost'
+
+interface Item {
+  readonly repair: Repair
+  readonly end: (outcome: RepairEnd) => void
+  inFlight: boolean
+  ended: boolean
+}
+
+export class RepairQueue {
+  /** Those whose first attempt failed, oldest first. */
+  private readonly pending = new Set<Item>()
+  private readonly firstTries = new Set<Item>()
+  private timer: Timer | null = null
+  private readonly backoff: Backoff
+
+  constructor(
+    private readonly backend: CoordinationBackend,
+    private readonly context: BackendContext,
+  ) {
+    this.backoff = new Backoff(context.random, 20, context.leaseMs / 6)
+  }
+
+  /**
+   * Sends `repair` until it is answered.
+   * @param firstTried called when the first attempt is over, whatever came of it.
+   */
+  run(repair: Repair, firstTried?: () => void): Promise<RepairEnd> {
+    return new Promise((end) => {
+      const item: Item = { repair, end, inFlight: false, ended: false }
+      this.firstTries.add(item)
+      void this.attempt(item).then(() => {
+        this.firstTries.delete(item)
+        if (!item.ended) {
+          this.pending.add(item)
+          this.arm()
+        }
+        firstTried?.()
+      })
+    })
+  }
+
+  /** What the next heartbeat should carry. */
+  snapshot(): Repair[] {
+    return [...this.pending].map((item) => item.repair)
+  }
+
+  /** Answers to a `snapshot`, same order. */
+  answered(repairs: readonly Repair[], replies: readonly RepairReply[]): void {
+    const byRepair = new Map([...this.pending].map((item) => [item.repair, item]))
+    repairs.forEach((repair, index) => {
+      const item = byRepair.get(repair)
+      const reply = replies[index]
+      if (item && reply !== undefined && reply !== 'unknown') this.finish(item, reply)
+    })
+  }
+
+  /** Repeats now: the connection is back. */
+  hurry(): void {
+    this.backoff.reset()
+    this.flush()
+  }
+
+  /** Nothing of this session can be repaired any more, and nothing needs to be: it lapsed with all it held. */
+  abandon(session: string): void {
+    for (const item of [...this.pending, ...this.firstTries]) {
+      if (item.repair.session === session) this.finish(item, 'session-lost')
+    }
+  }
+
+  /** Resolves when nothing is outstanding, or after `ms`. */
+  async drained(ms: number): Promise<void> {
+    if (this.pending.size === 0 && this.firstTries.size === 0) return
+    await new Promise<void>((resolve) => {
+      const limit = this.context.clock.setTimeout(resolve, ms)
+      const check = (): void => {
+        if (this.pending.size > 0 || this.firstTries.size > 0) return
+        limit.cancel()
+        resolve()
+      }
+      this.onDrained = check
+      check()
+    })
+    this.onDrained = null
+  }
+  private onDrained: (() => void) | null = null
+
+  private finish(item: Item, outcome: RepairEnd): void {
+    if (item.ended) return
+    item.ended = true
+    this.pending.delete(item)
+    this.firstTries.delete(item)
+    if (this.pending.size === 0) {
+      this.timer?.cancel()
+      this.timer = null
+      this.backoff.reset()
+    }
+    item.end(outcome)
+    this.onDrained?.()
+  }
+
+  private arm(): void {
+    this.timer ??= this.context.clock.setTimeout(() => this.flush(), this.backoff.next(), {
+      background: true,
+    })
+  }
+
+  private flush(): void {
+    this.timer?.cancel()
+    this.timer = null
+    for (const item of this.pending) {
+      if (!item.inFlight) void this.attempt(item)
+    }
+    if (this.pending.size > 0) this.arm()
+  }
+
+  private async attempt(item: Item): Promise<void> {
+    item.inFlight = true
+    try {
+      this.finish(item, await this.send(item.repair))
+    } catch (error) {
+      // Anything but "fate unknown" is a final answer about this very entry.
+      if (error instanceof CoordinationUnavailableError) return
+      this.finish(item, { failed: error instanceof Error ? error : new Error(String(error)) })
+    } finally {
+      item.inFlight = false
+    }
+  }
+
+  private async send(repair: Repair): Promise<Exclude<RepairReply, 'unknown'>> {
+    switch (repair.kind) {
+      case 'release':
+        await this.backend.release(repair)
+        return 'done'
+      case 'withdraw':
+        await this.backend.withdraw(repair)
+        return 'done'
+      case 'commit':
+        return { commit: await this.backend.commit(repair) }
+    }
+  }
+}

@@ -1,0 +1,70 @@
+/**
+ * One call of `take`, from the moment it is made until it is settled or its turn has ended.
+ *
+ * States: `line` (behind another unanswered take of its key, or no session yet) → `asking` (sent, not answered) →
+ * `waiting` (stands in the backend's line) → `granted` (not handed over yet: the session must be renewed first) →
+ * `held` → `done`. `asking` → `granted` when the grant is immediate or overtakes the reply; any of the first four →
+ * `done` when it is given up, refused or a duplicate; any of `asking`, `waiting`, `granted` → `line` when the
+ * session is lost before the application saw the turn.
+ */
+import type { Timer } from '../contracts/clock.js'
+import type { Turn } from '../contracts/coordinator.js'
+import type { Arrival, ChatState, ReadOptions } from '../contracts/state-store.js'
+import type { Grant } from './coordination-backend.js'
+import type { HeldTurn } from './held-turn.js'
+import type { Session } from './session-keeper.js'
+
+export type TakeResult = Turn | 'duplicate' | 'taken'
+
+export interface TicketRequest {
+  readonly key: string
+  /** Infinity: as long as it takes. */
+  readonly waitMs: number
+  readonly dedupeId?: string | undefined
+  readonly signal?: AbortSignal | undefined
+  readonly read?: ReadOptions | undefined
+  readonly arrival?: Arrival | undefined
+  /** Resolve with `taken` instead of waiting. */
+  readonly onlyIfFree?: boolean
+  readonly onTicket?: (() => void) | undefined
+  /** Somebody else holds the key at present. */
+  readonly onQueued?: () => void
+}
+
+export interface Ticket {
+  readonly request: TicketRequest
+  readonly settle: { resolve(result: TakeResult): void; reject(error: unknown): void }
+  readonly since: number
+  status: 'line' | 'asking' | 'waiting' | 'granted' | 'held' | 'done'
+  /** Of the session it was sent under; null until then. */
+  session: Session | null
+  n: number
+  id: string
+  grant: Grant | null
+  state: ChatState | undefined
+  turn: HeldTurn | null
+  announced: boolean
+  /** Session that holds the key, as last heard. */
+  behind: string | null
+  timer: Timer | null
+  onAbort: (() => void) | null
+}
+
+export function newTicket(request: TicketRequest, settle: Ticket['settle'], since: number): Ticket {
+  return {
+    request,
+    settle,
+    since,
+    status: 'line',
+    session: null,
+    n: 0,
+    id: '',
+    grant: null,
+    state: undefined,
+    turn: null,
+    announced: false,
+    behind: null,
+    timer: null,
+    onAbort: null,
+  }
+}
