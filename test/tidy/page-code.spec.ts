@@ -28,9 +28,8 @@ const fileOf = ({ n }: Block) => `${HERE}page-block-${n}.ts`
 
 /** Compiles the blocks together, as files that exist in memory only. */
 function compile(): ts.Program {
-  const base = ts.readConfigFile(
-    fileURLToPath(new URL('../../tsconfig.json', import.meta.url)),
-    ts.sys.readFile,
+  const base = ts.readConfigFile(fileURLToPath(new URL('../../tsconfig.json', import.meta.url)), (path) =>
+    ts.sys.readFile(path),
   )
   const config = { ...base.config, include: [], files: [] }
   const { options } = ts.parseJsonConfigFileContent(
@@ -43,9 +42,8 @@ function compile(): ts.Program {
   // `export {}` makes a module of a block without imports: its constants are its own.
   const texts = new Map(code.map((block) => [fileOf(block), `${block.text}\nexport {}\n`]))
   texts.set(AMBIENT_FILE, AMBIENT)
-  const { fileExists, readFile } = host
-  host.fileExists = (path) => texts.has(path) || fileExists(path)
-  host.readFile = (path) => texts.get(path) ?? readFile(path)
+  host.fileExists = (path) => texts.has(path) || ts.sys.fileExists(path)
+  host.readFile = (path) => texts.get(path) ?? ts.sys.readFile(path)
   host.getSourceFile = (path, version) => {
     const text = host.readFile(path)
     return text === undefined ? undefined : ts.createSourceFile(path, text, version)
