@@ -195,6 +195,11 @@ function checkDeclared(place, name, workspace) {
   const { dependencies, peerDependencies, optionalDependencies, devDependencies } = place.manifest
   const declared = { ...dependencies, ...peerDependencies, ...optionalDependencies }
   const usable = place.inSource ? declared : { ...declared, ...devDependencies, ...root.devDependencies }
+  // What needs several packages may use what any of them declares.
+  if (place.folder === 'test' || place.folder === 'bench') {
+    for (const one of workspace.manifests.values())
+      Object.assign(usable, one.dependencies, one.devDependencies)
+  }
   if (Object.hasOwn(usable, name)) return undefined
   return {
     rule: `"${name}" is not a declared dependency of ${place.folder}`,
