@@ -1,0 +1,310 @@
+/**
+ * Telegram updates → neutral messages. Pure. Lenient: what is malformed, unknown or not for this bot becomes an
+ * `ignored` event with its reason.
+ *
+ * Ids: Telegram numbers messages per chat, so a message's id here is `<chat>:<message>`; a callback's is
+ * `cb:<callback>`. A forum topic is a chat of its own: `<chat>#<topic>`.
+ */
+import type { Button, Media, Message } from '@botmesh/core'
+import { z } from 'zod'
+
+export type TelegramEvent =
+  { kind: 'message'; message: Message; callbackId?: string } | { kind: 'ignored'; reason: string }
+
+export interface InboundContext {
+  botId: number
+  /** The bot's name, if known yet: commands for other bots of a group are ignored. */
+  username?: string
+  edits: 'ignore' | 'deliver'
+}
+
+const optionalText = z.string().optional().catch(undefined)
+const optionalNumber = z.number().optional().catch(undefined)
+
+const userSchema = z.object({
+  id: z.number(),
+  is_bot: z.boolean().catch(false),
+  first_name: optionalText,
+  last_name: optionalText,
+  language_code: optionalText,
+})
+const chatSchema = z.object({ id: z.number(), type: z.string() })
+const fileSchema = z.object({
+  file_id: z.string(),
+  mime_type: optionalText,
+  file_name: optionalText,
+  file_size: optionalNumber,
+})
+const optionalFile = fileSchema.optional()
+const keyboardSchema = z.object({
+  inline_keyboard: z.array(z.array(z.object({ text: z.string(), callback_data: optionalText }))),
+})
+const messageSchema = z.object({
+  message_id: z.number(),
+  date: z.number(),
+  edit_date: optionalNumber,
+  chat: chatSchema,
+  from: userSchema.optional(),
+  sender_chat: z.object({ id: z.number() }).optional(),
+  is_automatic_forward: z.boolean().optional().catch(undefined),
+  is_topic_message: z.boolean().optional().catch(undefined),
+  message_thread_id: optionalNumber,
+  reply_to_message: z.object({ message_id: z.number() }).optional().catch(undefined),
+  reply_markup: keyboardSchema.optional().catch(undefined),
+  text: optionalText,
+  caption: optionalText,
+  entities: z
+    .array(z.object({ type: z.string(), offset: z.number(), length: z.number() }))
+    .optional()
+    .catch(undefined),
+  photo: z.array(fileSchema).optional(),
+  video: optionalFile,
+  animation: optionalFile,
+  video_note: optionalFile,
+  audio: optionalFile,
+  voice: optionalFile,
+  document: optionalFile,
+  sticker: optionalFile,
+  location: z.object({ latitude: z.number(), longitude: z.number() }).optional(),
+  venue: z.object({ title: z.string(), address: z.string() }).optional(),
+  contact: z
+    .object({ phone_number: z.string(), first_name: optionalText, last_name: optionalText })
+    .optional(),
+  poll: z.object({ question: z.string() }).optional(),
+  dice: z.object({ emoji: z.string(), value: z.number() }).optional(),
+})
+const callbackSchema = z.object({
+  id: z.string(),
+  from: userSchema,
+  data: optionalText,
+  message: z
+    .object({
+      message_id: z.number(),
+      chat: chatSchema,
+      is_topic_message: z.boolean().optional().catch(undefined),
+      message_thread_id: optionalNumber,
+      reply_markup: keyboardSchema.optional().catch(undefined),
+    })
+    .optional(),
+})
+const reactionSchema = z.object({
+  chat: chatSchema,
+  message_id: z.number(),
+  user: userSchema.optional(),
+  date: z.number(),
+  new_reaction: z.array(z.object({ emoji: optionalText })),
+})
+
+type ParsedMessage = z.infer<typeof messageSchema>
+type ParsedUser = z.infer<typeof userSchema>
+
+/** Writes for a group's administrators who stay anonymous; they are told apart by `sender_chat`. */
+const ANONYMOUS_ADMINISTRATOR = 1087968824
+
+/** @returns undefined if the update has no number: it is none of Telegram's. */
+export function updateIdOf(update: unknown): number | undefined {
+  const { update_id: id } = (update ?? {}) as { update_id?: unknown }
+  return typeof id === 'number' && Number.isSafeInteger(id) ? id : undefined
+}
+
+/** The event of one update. Never throws. @param receivedAt for what Telegram does not date (button presses). */
+export function parseInbound(update: unknown, context: InboundContext, receivedAt = 0): TelegramEvent {
+  const fields = (typeof update === 'object' && update !== null ? update : {}) as Record<string, unknown>
+  if (fields['message'] !== undefined) return parseMessage(fields['message'], context, undefined)
+  if (fields['edited_message'] !== undefined) {
+    if (context.edits === 'ignore') return ignored('a corrected message')
+    return parseMessage(fields['edited_message'], context, updateIdOf(update))
+  }
+  if (fields['callback_query'] !== undefined)
+    return parseCallback(fields['callback_query'], context, receivedAt)
+  if (fields['message_reaction'] !== undefined) {
+    return parseReaction(fields['message_reaction'], context, updateIdOf(update))
+  }
+  const kind = Object.keys(fields).find((key) => key !== 'update_id') ?? 'none'
+  return ignored(`update type "${kind.slice(0, 40)}"`)
+}
+
+function parseMessage(raw: unknown, context: InboundContext, editId: number | undefined): TelegramEvent {
+  const parsed = messageSchema.safeParse(raw)
+  if (!parsed.success) return ignored('malformed message')
+  const source = parsed.data
+  const writer = writerOf(source.from, source.sender_chat?.id, context)
+  if (typeof writer === 'string') return ignored(writer)
+  if (source.is_automatic_forward === true) return ignored('forwarded by its channel')
+  const content = contentOf(source, context)
+  if (typeof content === 'string') return ignored(content)
+  const id = `${source.chat.id}:${source.message_id}`
+  const place = placeOf(source.chat, source, writer.id)
+  return {
+    kind: 'message',
+    message: {
+      id: editId === undefined ? id : `${id}:e${editId}`,
+      ...place,
+      ...writer.fields,
+      timestamp: (editId === undefined ? source.date : (source.edit_date ?? source.date)) * 1000,
+      ...content,
+      ...(editId === undefined ? {} : { editOf: id }),
+      ...(source.reply_to_message === undefined ||
+      source.reply_to_message.message_id === source.message_thread_id
+        ? {}
+        : { quotedId: `${source.chat.id}:${source.reply_to_message.message_id}` }),
+      raw,
+    },
+  }
+}
+
+function parseCallback(raw: unknown, context: InboundContext, receivedAt: number): TelegramEvent {
+  const parsed = callbackSchema.safeParse(raw)
+  if (!parsed.success) return ignored('malformed callback')
+  const { id, from, data, message } = parsed.data
+  if (data === undefined || message === undefined) return ignored('a callback of an inline message or a game')
+  const writer = writerOf(from, undefined, context)
+  if (typeof writer === 'string') return ignored(writer)
+  const pressed = buttonsOf(message.reply_markup)?.find((button) => button.id === data)
+  return {
+    kind: 'message',
+    callbackId: id,
+    message: {
+      id: `cb:${id}`,
+      ...placeOf(message.chat, message, writer.id),
+      ...writer.fields,
+      type: 'button',
+      body: pressed?.text ?? data,
+      buttonId: data,
+      quotedId: `${message.chat.id}:${message.message_id}`,
+      timestamp: receivedAt,
+      raw,
+    },
+  }
+}
+
+function parseReaction(raw: unknown, context: InboundContext, updateId: number | undefined): TelegramEvent {
+  const parsed = reactionSchema.safeParse(raw)
+  if (!parsed.success) return ignored('malformed reaction')
+  const { chat, message_id: messageId, user, date, new_reaction: reactions } = parsed.data
+  const writer = writerOf(user, undefined, context)
+  if (typeof writer === 'string') return ignored(writer)
+  const quotedId = `${chat.id}:${messageId}`
+  return {
+    kind: 'message',
+    message: {
+      id: `${quotedId}:r${updateId ?? date}`,
+      ...placeOf(chat, {}, writer.id),
+      ...writer.fields,
+      type: 'reaction',
+      // Empty: the reaction was taken back.
+      body: reactions.at(-1)?.emoji ?? '',
+      quotedId,
+      timestamp: date * 1000,
+      raw,
+    },
+  }
+}
+
+/** Who wrote, or why it is none of ours to answer. */
+function writerOf(
+  from: ParsedUser | undefined,
+  senderChatId: number | undefined,
+  context: InboundContext,
+): { id: string; fields: Pick<Message, 'from' | 'fromName' | 'lang'> } | string {
+  if (from === undefined) return 'nobody wrote it'
+  if (from.id === context.botId) return 'written by this bot'
+  const anonymous = from.id === ANONYMOUS_ADMINISTRATOR && senderChatId !== undefined
+  if (from.is_bot && !anonymous) return 'written by another bot'
+  const id = String(anonymous ? senderChatId : from.id)
+  const name = [from.first_name, from.last_name].filter(Boolean).join(' ')
+  return {
+    id,
+    fields: {
+      from: id,
+      ...(name === '' ? {} : { fromName: name }),
+      ...(from.language_code === undefined ? {} : { lang: from.language_code }),
+    },
+  }
+}
+
+function placeOf(
+  chat: z.infer<typeof chatSchema>,
+  topic: { is_topic_message?: boolean | undefined; message_thread_id?: number | undefined },
+  writerId: string,
+): Pick<Message, 'chatId' | 'isGroup' | 'participant'> {
+  const isGroup = chat.type !== 'private'
+  const inTopic = topic.is_topic_message === true && topic.message_thread_id !== undefined
+  return {
+    chatId: inTopic ? `${chat.id}#${topic.message_thread_id}` : String(chat.id),
+    isGroup,
+    ...(isGroup ? { participant: writerId } : {}),
+  }
+}
+
+type Content = Pick<Message, 'type' | 'body'> & Partial<Pick<Message, 'media' | 'buttons'>>
+
+/** @returns a reason if there is nothing to answer. */
+function contentOf(source: ParsedMessage, context: InboundContext): Content | string {
+  const buttons = buttonsOf(source.reply_markup)
+  if (source.text !== undefined) {
+    const command = source.entities?.find((entity) => entity.type === 'bot_command' && entity.offset === 0)
+    if (command !== undefined) return commandOf(source.text, command.length, context)
+    return { type: 'text', body: source.text, ...(buttons === undefined ? {} : { buttons }) }
+  }
+  const media = mediaOf(source)
+  if (media !== undefined) return { type: 'media', body: source.caption ?? '', media }
+  if (source.location !== undefined) {
+    const { latitude, longitude } = source.location
+    const lines = [source.venue?.title, source.venue?.address, `${latitude},${longitude}`]
+    return { type: 'location', body: lines.filter(Boolean).join('\n') }
+  }
+  if (source.contact !== undefined) {
+    const { first_name: first, last_name: last, phone_number: phone } = source.contact
+    return { type: 'contact', body: [first, last, phone].filter(Boolean).join(' ') }
+  }
+  if (source.poll !== undefined) return { type: 'other', body: source.poll.question }
+  if (source.dice !== undefined) return { type: 'other', body: `${source.dice.emoji} ${source.dice.value}` }
+  return 'a service message'
+}
+
+/** `/cancel@tienda_bot now` → `/cancel now`, unless it is for another bot. */
+function commandOf(text: string, length: number, context: InboundContext): Content | string {
+  const [command = '', addressee] = text.slice(0, length).split('@')
+  if (
+    addressee !== undefined &&
+    context.username !== undefined &&
+    addressee.toLowerCase() !== context.username.toLowerCase()
+  ) {
+    return 'a command for another bot'
+  }
+  return { type: 'command', body: command + text.slice(length) }
+}
+
+function mediaOf(source: ParsedMessage): Media | undefined {
+  // An animation comes with a document of the same file, for old clients: it goes first.
+  const candidates: readonly [Media['kind'], z.infer<typeof fileSchema> | undefined][] = [
+    ['image', source.photo?.at(-1)],
+    ['video', source.animation ?? source.video ?? source.video_note],
+    ['audio', source.voice ?? source.audio],
+    ['sticker', source.sticker],
+    ['document', source.document],
+  ]
+  for (const [kind, file] of candidates) {
+    if (file === undefined) continue
+    const media: Media = { kind, id: file.file_id }
+    if (file.mime_type !== undefined) media.mimeType = file.mime_type
+    if (file.file_name !== undefined) media.fileName = file.file_name
+    if (file.file_size !== undefined) media.sizeBytes = file.file_size
+    if (source.caption !== undefined) media.caption = source.caption
+    return media
+  }
+  return undefined
+}
+
+function buttonsOf(markup: z.infer<typeof keyboardSchema> | undefined): Button[] | undefined {
+  return markup?.inline_keyboard
+    .flat()
+    .flatMap((button) =>
+      button.callback_data === undefined ? [] : [{ id: button.callback_data, text: button.text }],
+    )
+}
+
+function ignored(reason: string): TelegramEvent {
+  return { kind: 'ignored', reason }
+}

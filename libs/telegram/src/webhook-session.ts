@@ -1,0 +1,84 @@
+/** A session that is given updates by webhook: every replica has one (P2). */
+import {
+  Backoff,
+  chatKeyOf,
+  deliverInOrder,
+  ProviderError,
+  webhookAnswer,
+  type WebhookResponse,
+} from '@botmesh/core'
+import { parseInbound } from './parse-inbound.js'
+import { pause } from './pause.js'
+import { Session } from './session.js'
+import { judgeConnection } from './telegram-errors.js'
+
+export class WebhookSession extends Session {
+  /** Hands one update to the runtime. @returns 200 once it is accepted, 503 if it was not. Never rejects. */
+  async accept(update: Record<string, unknown>): Promise<WebhookResponse> {
+    const { settings, sink } = this.parts
+    const event = parseInbound(update, this.context, sink.clock.now())
+    if (event.kind === 'ignored') {
+      sink.logger.debug({ provider: settings.id, reason: event.reason }, 'update ignored')
+      return webhookAnswer(200, 'ok')
+    }
+    const { message, callbackId } = event
+    const delivery = {
+      key: chatKeyOf({ provider: settings.id, ...message }),
+      run: () => sink.message(message),
+    }
+    const [outcome] = await deliverInOrder([delivery], this.halt)
+    if (outcome?.status === 'failed') {
+      sink.logger.warn(
+        { provider: settings.id, error: outcome.error },
+        'update not accepted; it will come again',
+      )
+    }
+    if (outcome?.status !== 'accepted') return webhookAnswer(503, 'not accepted')
+    if (callbackId !== undefined) void this.acknowledge(callbackId)
+    return webhookAnswer(200, 'ok')
+  }
+
+  protected async live(): Promise<void> {
+    const named = this.learnName()
+    if (await this.register()) {
+      this.report({ status: 'open' })
+      await new Promise<void>((resolve) => {
+        if (this.halt.aborted) resolve()
+        else this.halt.addEventListener('abort', () => resolve(), { once: true })
+      })
+    }
+    await named
+  }
+
+  /** Registers the address, if one was given. The same on every replica, so it does not matter which comes last. */
+  private async register(): Promise<boolean> {
+    const { client, settings, sink } = this.parts
+    const { url, secret } = settings.webhook!
+    const backoff = new Backoff(sink.random, 500, 30_000)
+    while (!this.halt.aborted) {
+      if (url === null) return true
+      try {
+        await client.setWebhook(url, secret, this.halt)
+        return true
+      } catch (error) {
+        if (this.halt.aborted) return false
+        const failure = judgeConnection(error)
+        if (failure.kind === 'refused') {
+          const details = { provider: settings.id, reason: failure.reason, final: true }
+          this.refuse(new ProviderError(`Telegram refuses the bot: ${failure.reason}.`, details))
+          return false
+        }
+        sink.logger.warn(
+          { provider: settings.id, reason: failure.reason },
+          'the webhook could not be registered yet',
+        )
+        await pause(
+          sink.clock,
+          failure.kind === 'slow-down' ? failure.retryAfterMs : backoff.next(),
+          this.halt,
+        )
+      }
+    }
+    return false
+  }
+}

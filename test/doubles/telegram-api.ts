@@ -1,0 +1,345 @@
+/**
+ * A local double of the Telegram Bot API: long polls with confirmation by offset and 409 to the *older* poller,
+ * webhook delivery with the secret header, sends with a log and scripted errors, files. Plain node:http, no
+ * dependency: tests and the demo run it.
+ */
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo, Socket } from 'node:net'
+
+export interface TelegramUpdate {
+  update_id: number
+  [kind: string]: unknown
+}
+
+/** A call other than polls and set-up. */
+export interface TelegramCall {
+  /** Milliseconds of a monotonic clock. */
+  at: number
+  method: string
+  payload: Record<string, unknown>
+  /** Of a call with a file: bytes of the form. */
+  formBytes?: number
+}
+
+export type TelegramFault =
+  | {
+      kind: 'error'
+      code: number
+      description?: string
+      parameters?: { retry_after?: number; migrate_to_chat_id?: number }
+    }
+  /** Taken, but the connection is cut before the answer. */
+  | { kind: 'lost-answer' }
+  /** Taken, but never answered. */
+  | { kind: 'silence' }
+  | { kind: 'text'; status: number; text: string }
+
+export interface TelegramDoubleOptions {
+  token?: string
+  username?: string
+  /** A poll waits at most this long, whatever it asks for: keeps tests short. Default 50 s. */
+  longestPollMs?: number
+}
+
+interface OpenPoll {
+  response: ServerResponse
+  offset: number | undefined
+  limit: number
+  /** Wakes it: an update, its time, or a newer poll. */
+  finish: () => void
+}
+
+export class TelegramApiDouble {
+  readonly token: string
+  readonly username: string
+  readonly calls: TelegramCall[] = []
+  /** Every method called, in order; polls included. */
+  readonly methods: string[] = []
+  readonly files = new Map<string, Uint8Array>()
+  /** How many polls were put off by a newer one. */
+  conflicts = 0
+  /** The most polls that were open at one moment, counted before the older one is put off. */
+  mostPolls = 0
+  /** Polls that were begun. */
+  polls = 0
+  webhook: { url: string; secret: string } | null = null
+  /** What the webhook's owner answered, in order. */
+  readonly webhookAnswers: number[] = []
+
+  private readonly waiting: TelegramUpdate[] = []
+  private readonly faults = new Map<string, TelegramFault[]>()
+  private readonly sockets = new Set<Socket>()
+  private readonly watchers = new Set<() => void>()
+  private readonly closing = new AbortController()
+  private open: OpenPoll | undefined
+  private openCount = 0
+  private delivering = false
+  private nextUpdateId = 700_000_000
+  private nextMessageId = 1
+  private readonly server = createServer((request, response) => {
+    this.answer(request, response).catch((error: unknown) => response.destroy(error as Error))
+  })
+
+  constructor(private readonly options: TelegramDoubleOptions = {}) {
+    this.token = options.token ?? '123456789:AAdoubleTokenOfTheTests'
+    this.username = options.username ?? 'tienda_bot'
+    this.server.on('connection', (socket) => {
+      this.sockets.add(socket)
+      socket.on('close', () => this.sockets.delete(socket))
+    })
+  }
+
+  /** For `apiRoot`. */
+  get url(): string {
+    return `http://127.0.0.1:${(this.server.address() as AddressInfo).port}`
+  }
+
+  /** Polls open now. */
+  get openPolls(): number {
+    return this.openCount
+  }
+
+  /** Updates that nobody has confirmed. */
+  get unconfirmed(): number {
+    return this.waiting.length
+  }
+
+  /** Messages that the bot sent. */
+  get sent(): TelegramCall[] {
+    return this.calls.filter((call) => call.method.startsWith('send') && call.method !== 'sendChatAction')
+  }
+
+  async listen(port = 0): Promise<this> {
+    await new Promise<void>((resolve, reject) => {
+      this.server.once('error', reject)
+      this.server.listen(port, '127.0.0.1', resolve)
+    })
+    return this
+  }
+
+  async close(): Promise<void> {
+    this.closing.abort()
+    for (const socket of this.sockets) socket.destroy()
+    await new Promise<void>((resolve) => this.server.close(() => resolve()))
+  }
+
+  /** Scripts the next calls of a method, one fault each. */
+  failNext(method: string, ...faults: TelegramFault[]): void {
+    this.faults.set(method, [...(this.faults.get(method) ?? []), ...faults])
+  }
+
+  /** Adds an update, as a user's action does. @returns its number. */
+  push(fields: Record<string, unknown>): number {
+    const update = { update_id: this.nextUpdateId++, ...fields }
+    this.waiting.push(update)
+    this.open?.finish()
+    void this.deliverByWebhook()
+    return update.update_id
+  }
+
+  /** A private text message. @param chat the user's number, which is the chat's too. */
+  say(chat: number, text: string, more: object = {}): number {
+    const command = /^\/\w+(?:@\w+)?/.exec(text)
+    return this.push({
+      message: {
+        message_id: this.nextMessageId++,
+        date: 1_767_225_600,
+        chat: { id: chat, type: 'private', first_name: 'Lucía' },
+        from: { id: chat, is_bot: false, first_name: 'Lucía', last_name: 'Ferrer', language_code: 'es' },
+        text,
+        ...(command === null
+          ? {}
+          : { entities: [{ type: 'bot_command', offset: 0, length: command[0].length }] }),
+        ...more,
+      },
+    })
+  }
+
+  /** Resolves as soon as `condition` holds; it is asked after every call and every end of a poll. */
+  async until(condition: (double: this) => boolean): Promise<void> {
+    while (!condition(this)) {
+      await new Promise<void>((resolve) => {
+        const wake = () => {
+          this.watchers.delete(wake)
+          resolve()
+        }
+        this.watchers.add(wake)
+      })
+    }
+  }
+
+  private async answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const raw = await readAll(request)
+    const [, file] = /^\/file\/bot[^/]+\/(.+)$/.exec(request.url ?? '') ?? []
+    if (file !== undefined) return this.sendFile(file, response)
+    const [, token, method = ''] = /^\/bot([^/]+)\/(\w+)/.exec(request.url ?? '') ?? []
+    if (token !== this.token) return fail(response, 401, 'Unauthorized')
+    const isForm = request.headers['content-type']?.startsWith('multipart/') === true
+    const payload = isForm || raw.length === 0 ? {} : (JSON.parse(raw.toString()) as Record<string, unknown>)
+    this.methods.push(method)
+    const fault = this.faults.get(method)?.shift()
+    if (fault?.kind === 'error') {
+      fail(response, fault.code, fault.description ?? 'scripted by the double', fault.parameters)
+    } else if (fault?.kind === 'text') {
+      response.writeHead(fault.status, { 'content-type': 'text/html' }).end(fault.text)
+    } else if (method === 'getUpdates') {
+      await this.poll(payload, response)
+    } else {
+      const result = this.perform(method, payload, isForm ? raw.length : undefined)
+      if (fault?.kind === 'lost-answer') response.destroy()
+      else if (fault?.kind !== 'silence') {
+        if (result === undefined) fail(response, 404, 'Not Found: method not found')
+        else succeed(response, result)
+      }
+    }
+    this.wake()
+  }
+
+  private perform(method: string, payload: Record<string, unknown>, formBytes: number | undefined): unknown {
+    switch (method) {
+      case 'getMe':
+        return {
+          id: Number(this.token.split(':')[0]),
+          is_bot: true,
+          first_name: 'Tienda',
+          username: this.username,
+        }
+      case 'deleteWebhook':
+        this.webhook = null
+        return true
+      case 'setWebhook':
+        this.webhook = { url: String(payload['url']), secret: String(payload['secret_token'] ?? '') }
+        void this.deliverByWebhook()
+        return true
+      case 'getFile':
+        return { file_id: payload['file_id'], file_path: `documents/${String(payload['file_id'])}` }
+    }
+    if (!/^(send|edit|answer)/.test(method)) return undefined
+    this.calls.push({
+      at: performance.now(),
+      method,
+      payload,
+      ...(formBytes === undefined ? {} : { formBytes }),
+    })
+    if (!/^(send|edit)/.test(method) || method === 'sendChatAction') return true
+    const chat = Number(payload['chat_id'] ?? 0)
+    return {
+      message_id: this.nextMessageId++,
+      date: 1_767_225_600,
+      chat: { id: chat, type: 'private' },
+      text: payload['text'],
+    }
+  }
+
+  private async poll(payload: Record<string, unknown>, response: ServerResponse): Promise<void> {
+    if (this.webhook !== null) {
+      return fail(
+        response,
+        409,
+        "Conflict: can't use getUpdates method while webhook is active; use deleteWebhook",
+      )
+    }
+    const offset = payload['offset'] as number | undefined
+    const timeoutMs = Math.min(Number(payload['timeout'] ?? 0) * 1000, this.options.longestPollMs ?? 50_000)
+    this.polls++
+    this.openCount++
+    this.mostPolls = Math.max(this.mostPolls, this.openCount)
+    const older = this.open
+    let superseded = false
+    await new Promise<void>((resolve) => {
+      const poll: OpenPoll = { response, offset, limit: Number(payload['limit'] ?? 100), finish: resolve }
+      response.on('close', resolve)
+      this.open = poll
+      if (older !== undefined) {
+        this.conflicts++
+        fail(
+          older.response,
+          409,
+          'Conflict: terminated by other getUpdates request; make sure that only one bot instance is running',
+        )
+        older.finish()
+      }
+      this.confirm(offset)
+      if (this.waiting.length > 0 || timeoutMs === 0) return resolve()
+      const timer = setTimeout(resolve, timeoutMs)
+      response.on('close', () => clearTimeout(timer))
+    })
+    superseded = response.writableEnded
+    this.openCount--
+    if (this.open?.response === response) this.open = undefined
+    this.wake()
+    if (superseded || response.destroyed) return
+    succeed(response, this.waiting.slice(0, Number(payload['limit'] ?? 100)))
+  }
+
+  private confirm(offset: number | undefined): void {
+    while (offset !== undefined && this.waiting.length > 0 && this.waiting[0]!.update_id < offset) {
+      this.waiting.shift()
+    }
+  }
+
+  /** One after the other; what is not answered with 2xx comes again after a pause. */
+  private async deliverByWebhook(): Promise<void> {
+    if (this.delivering) return
+    this.delivering = true
+    try {
+      while (this.webhook !== null && this.waiting.length > 0 && !this.closing.signal.aborted) {
+        const status = await this.post(this.webhook, this.waiting[0]!)
+        this.webhookAnswers.push(status)
+        if (status >= 200 && status < 300) this.waiting.shift()
+        this.wake()
+        if (status < 200 || status >= 300) await new Promise((resolve) => setTimeout(resolve, 50))
+      }
+    } finally {
+      this.delivering = false
+    }
+  }
+
+  private async post(webhook: { url: string; secret: string }, update: TelegramUpdate): Promise<number> {
+    try {
+      const response = await fetch(webhook.url, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', 'x-telegram-bot-api-secret-token': webhook.secret },
+        body: JSON.stringify(update),
+        signal: this.closing.signal,
+      })
+      await response.arrayBuffer()
+      return response.status
+    } catch {
+      return 0
+    }
+  }
+
+  private sendFile(path: string, response: ServerResponse): void {
+    const data = this.files.get(path.replace(/^documents\//, ''))
+    if (data === undefined) return void response.writeHead(404).end()
+    response.writeHead(200, { 'content-type': 'application/octet-stream' }).end(data)
+  }
+
+  private wake(): void {
+    for (const wake of this.watchers) wake()
+  }
+}
+
+function succeed(response: ServerResponse, result: unknown): void {
+  response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ ok: true, result }))
+}
+
+function fail(response: ServerResponse, code: number, description: string, parameters?: object): void {
+  response
+    .writeHead(code, { 'content-type': 'application/json' })
+    .end(
+      JSON.stringify({
+        ok: false,
+        error_code: code,
+        description,
+        ...(parameters === undefined ? {} : { parameters }),
+      }),
+    )
+}
+
+async function readAll(request: IncomingMessage): Promise<Buffer> {
+  const parts: Buffer[] = []
+  for await (const part of request) parts.push(part as Buffer)
+  return Buffer.concat(parts)
+}

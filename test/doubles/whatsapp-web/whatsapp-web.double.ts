@@ -1,0 +1,286 @@
+/**
+ * A double of WhatsApp Web for tests: a WebSocket server that completes the Noise handshake, pairs a device by the
+ * scanned QR code, lets a paired one log in (replacing an older connection of the same device with 440, as the real
+ * one does), answers the queries of a client that starts, delivers and receives end-to-end encrypted text, and
+ * closes with any code. It knows no media, groups' sender keys, history or app state; messages written while the
+ * device is away wait for its next login.
+ */
+import { createHmac } from 'node:crypto'
+import { EventEmitter } from 'node:events'
+import type { AddressInfo } from 'node:net'
+import { Curve, proto, type BinaryNode } from '@whiskeysockets/baileys'
+import { WebSocketServer } from 'ws'
+import { NoiseLink } from './noise-link.js'
+import type { PublishedKeys, SignalPerson } from './signal-person.js'
+import { answerQuery, child } from './queries.js'
+
+export interface DoubleAccount {
+  phone: string
+  device: number
+  keys: PublishedKeys
+}
+
+interface Client {
+  link: NoiseLink
+  account?: DoubleAccount
+  /** What an unpaired device said about its keys. */
+  pairing?: PublishedKeys
+}
+
+export interface ReceivedMessage {
+  id: string
+  to: string
+  message: proto.Message
+}
+
+interface DoubleEvents {
+  socket: []
+  pairing: []
+  login: [DoubleAccount]
+  gone: []
+  message: [ReceivedMessage]
+  /** Everything a client sends, for what has no event of its own. */
+  node: [BinaryNode]
+}
+
+export class WhatsAppWebDouble extends EventEmitter<DoubleEvents> {
+  /** Sockets ever accepted, and most logged in at once for one account. */
+  accepted = 0
+  mostLoggedIn = 0
+  /** Codes of failures of the double itself: empty at the end of a good test. */
+  readonly errors: unknown[] = []
+  readonly received: ReceivedMessage[] = []
+  /** Take outgoing messages without acknowledging them, so that their fate stays unknown. */
+  acknowledge = true
+  /** Answer the next logins with this failure reason (401, 403, …) instead of success. */
+  refuseLogins: number | undefined
+  private readonly clients = new Set<Client>()
+  private readonly accounts = new Map<string, DoubleAccount>()
+  private readonly people = new Map<string, SignalPerson>()
+  private readonly undelivered: BinaryNode[] = []
+  private readonly owner = Curve.generateKeyPair()
+  private nextDevice = 1
+  private nextId = 1
+
+  private constructor(private readonly wss: WebSocketServer) {
+    super()
+    wss.on('connection', (socket) => {
+      const client: Client = { link: new NoiseLink(socket) }
+      this.accepted += 1
+      this.clients.add(client)
+      client.link.on('login', (payload) => this.onLogin(client, payload))
+      client.link.on('node', (node) => void this.onNode(client, node).catch((e) => this.errors.push(e)))
+      client.link.on('error', (error) => this.errors.push(error))
+      socket.on('error', () => {})
+      socket.on('close', () => {
+        this.clients.delete(client)
+        this.emit('gone')
+      })
+      this.emit('socket')
+    })
+  }
+
+  static async start(): Promise<WhatsAppWebDouble> {
+    const wss = new WebSocketServer({ port: 0, host: '127.0.0.1' })
+    await new Promise((resolve) => wss.on('listening', resolve))
+    return new WhatsAppWebDouble(wss)
+  }
+
+  get url(): string {
+    return `ws://127.0.0.1:${(this.wss.address() as AddressInfo).port}/ws/chat`
+  }
+
+  get open(): number {
+    return this.clients.size
+  }
+
+  async stop(): Promise<void> {
+    for (const { link } of this.clients) link.socket.terminate()
+    await new Promise((resolve) => this.wss.close(resolve))
+  }
+
+  addPerson(person: SignalPerson): void {
+    this.people.set(person.phone, person)
+    this.people.set(person.lid, person)
+  }
+
+  /** What the owner's phone does with a QR code: the device is paired as one of `phone`'s, then restarted (515). */
+  scan(qr: string, phone: string): void {
+    // ref, noise key, identity key, secret; newer clients put a link before them.
+    const [, , identity = '', secret = ''] = qr.slice(qr.indexOf('#') + 1).split(',')
+    const client = [...this.clients].find(
+      (one) => one.pairing !== undefined && Buffer.from(one.pairing.identity).toString('base64') === identity,
+    )
+    if (client?.pairing === undefined) throw new Error('no device shows this QR code')
+    const device = this.nextDevice++
+    this.accounts.set(`${phone}:${device}`, { phone, device, keys: client.pairing })
+    const details = proto.ADVDeviceIdentity.encode({ rawId: 1, timestamp: 1, keyIndex: device }).finish()
+    const signed = proto.ADVSignedDeviceIdentity.encode({
+      details,
+      accountSignatureKey: this.owner.public,
+      accountSignature: Curve.sign(
+        this.owner.private,
+        Buffer.concat([Buffer.from([6, 0]), details, client.pairing.identity]),
+      ),
+    }).finish()
+    const hmac = createHmac('sha256', Buffer.from(secret, 'base64')).update(signed).digest()
+    client.link.send({
+      tag: 'iq',
+      attrs: { from: 's.whatsapp.net', type: 'set', id: this.id(), t: seconds() },
+      content: [
+        {
+          tag: 'pair-success',
+          attrs: {},
+          content: [
+            {
+              tag: 'device-identity',
+              attrs: {},
+              content: proto.ADVSignedDeviceIdentityHMAC.encode({ details: signed, hmac }).finish(),
+            },
+            { tag: 'device', attrs: { jid: `${phone}:${device}@s.whatsapp.net`, lid: lidOf(phone, device) } },
+            { tag: 'platform', attrs: { name: 'android' } },
+          ],
+        },
+      ],
+    })
+  }
+
+  /** `<stream:error>` to every client, then the end of its stream: 515, 428, 408, …; 440 as a conflict. */
+  streamError(code: number): void {
+    for (const client of this.clients) this.endStream(client, code)
+  }
+
+  /** The connection breaks without a word. */
+  drop(): void {
+    for (const { link } of this.clients) link.socket.terminate()
+  }
+
+  /** A person writes to the account; delivered at once or at the next login. @returns the message's id. */
+  async write(
+    person: SignalPerson,
+    phone: string,
+    content: string | proto.IMessage,
+    attrs: Record<string, string> = {},
+  ): Promise<string> {
+    const account = [...this.accounts.values()].find((one) => one.phone === phone)
+    if (account === undefined) throw new Error(`nobody is paired with ${phone}`)
+    const message = typeof content === 'string' ? { conversation: content } : content
+    const id = attrs['id'] ?? this.id().toUpperCase()
+    const stanza: BinaryNode = {
+      tag: 'message',
+      attrs: {
+        from: person.jid,
+        sender_lid: person.lidJid,
+        type: 'text',
+        t: seconds(),
+        notify: person.name,
+        id,
+        ...attrs,
+      },
+      content: [await person.encrypt(message, account.keys)],
+    }
+    const client = [...this.clients].find((one) => one.account === account)
+    if (client === undefined) this.undelivered.push(stanza)
+    else client.link.send(stanza)
+    return id
+  }
+
+  private onLogin(client: Client, payload: proto.ClientPayload): void {
+    const pairing = payload.devicePairingData
+    if (pairing) {
+      client.pairing = {
+        registrationId: Buffer.from(pairing.eRegid ?? []).readUInt32BE(),
+        identity: pairing.eIdent ?? Buffer.alloc(0),
+        signedKeyId: Buffer.from(pairing.eSkeyId ?? []).readUIntBE(0, 3),
+        signedKey: pairing.eSkeyVal ?? Buffer.alloc(0),
+        signature: pairing.eSkeySig ?? Buffer.alloc(0),
+      }
+      const refs = [1, 2, 3].map((n) => ({ tag: 'ref', attrs: {}, content: Buffer.from(`2@ref-${n}`) }))
+      client.link.send({
+        tag: 'iq',
+        attrs: { from: 's.whatsapp.net', type: 'set', id: this.id(), xmlns: 'md' },
+        content: [{ tag: 'pair-device', attrs: {}, content: refs }],
+      })
+      this.emit('pairing')
+      return
+    }
+    const account = this.accounts.get(`${String(payload.username)}:${payload.device ?? 0}`)
+    const refused = account === undefined ? 401 : this.refuseLogins
+    if (account === undefined || refused !== undefined) {
+      client.link.send({ tag: 'failure', attrs: { reason: String(refused), location: 'test' } })
+      client.link.socket.close()
+      return
+    }
+    for (const other of this.clients) if (other.account === account) this.endStream(other, 440)
+    client.account = account
+    const loggedIn = [...this.clients].filter((one) => one.account === account).length
+    this.mostLoggedIn = Math.max(this.mostLoggedIn, loggedIn)
+    client.link.send({
+      tag: 'success',
+      attrs: { t: seconds(), lid: lidOf(account.phone, account.device), location: 'test' },
+    })
+    const waiting = this.undelivered.splice(0)
+    for (const stanza of waiting) {
+      client.link.send({ ...stanza, attrs: { ...stanza.attrs, offline: '0' } })
+    }
+    client.link.send({
+      tag: 'ib',
+      attrs: { from: 's.whatsapp.net' },
+      content: [{ tag: 'offline', attrs: { count: String(waiting.length) } }],
+    })
+    this.emit('login', account)
+  }
+
+  private async onNode(client: Client, node: BinaryNode): Promise<void> {
+    this.emit('node', node)
+    if (node.tag === 'iq' && node.attrs['type'] === 'result' && child(node, 'pair-device-sign')) {
+      return this.endStream(client, 515)
+    }
+    if (node.tag === 'iq' && (node.attrs['type'] === 'get' || node.attrs['type'] === 'set')) {
+      return client.link.send(answerQuery(node, (user) => this.people.get(user), client.account))
+    }
+    if (node.tag === 'message') await this.onMessage(client, node)
+  }
+
+  private async onMessage(client: Client, node: BinaryNode): Promise<void> {
+    const id = node.attrs['id'] ?? ''
+    for (const to of childrenOf(child(node, 'participants'))) {
+      const person = this.people.get((to.attrs['jid'] ?? '').split(/[:@]/)[0] ?? '')
+      const enc = child(to, 'enc')
+      if (person === undefined || enc === undefined) continue
+      const received = { id, to: node.attrs['to'] ?? '', message: await person.decrypt(enc) }
+      this.received.push(received)
+      this.emit('message', received)
+    }
+    if (!this.acknowledge) return
+    client.link.send({
+      tag: 'ack',
+      attrs: { class: 'message', id, from: node.attrs['to'] ?? '', t: seconds() },
+    })
+  }
+
+  private endStream(client: Client, code: number): void {
+    delete client.account
+    const content: BinaryNode[] = code === 440 ? [{ tag: 'conflict', attrs: { type: 'replaced' } }] : []
+    client.link.send({ tag: 'stream:error', attrs: code === 440 ? {} : { code: String(code) }, content })
+    client.link.send({ tag: 'xmlstreamend', attrs: {} })
+    client.link.socket.close()
+  }
+
+  private id(): string {
+    return `double${String(this.nextId++).padStart(6, '0')}`
+  }
+}
+
+function childrenOf(node: BinaryNode | undefined): BinaryNode[] {
+  return Array.isArray(node?.content) ? node.content : []
+}
+
+/** The hidden id of the account itself. */
+function lidOf(phone: string, device: number): string {
+  return `9${phone}:${device}@lid`
+}
+
+function seconds(): string {
+  return String(Math.floor(Date.now() / 1000))
+}
