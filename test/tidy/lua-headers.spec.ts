@@ -55,9 +55,8 @@ describe('Lua files', () => {
   })
 
   it('say what they answer', () => {
-    expect(all.filter(({ header, body }) => /^return\b/m.test(body) && !/Repl(y|ies)/.test(header))).toEqual(
-      [],
-    )
+    const silent = all.filter((one) => /^return\b/m.test(one.body) && !/Repl(y|ies)/.test(one.header))
+    expect(silent.filter((one) => !isLaterPart(one)).map(({ path }) => path)).toEqual([])
   })
 
   it('name each key and argument that they use by its number', () => {

@@ -10,7 +10,7 @@ import { delimiter, join } from 'node:path'
  */
 export function findProgram(program, places = []) {
   const path = (process.env.PATH ?? '').split(delimiter)
-  for (const dir of [...path, '/usr/sbin', '/usr/local/bin', '/opt/homebrew/bin', ...places]) {
+  for (const dir of [...path, ...places]) {
     if (dir === '') continue
     try {
       accessSync(join(dir, program), constants.X_OK)
