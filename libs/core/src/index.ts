@@ -5,6 +5,7 @@ export { refuseUnknownOptions, nearestName, requireOneOf, requireText } from './
 export { chatKeyOf, parseChatKey, type ChatAddress } from './kernel/chat-key.js'
 export { systemClock, systemRandom } from './runtime/system-clock.js'
 export { Bot } from './bot/bot.js'
+import type { MessageContext } from './bot/context.js'
 export { MessageContext } from './bot/context.js'
 export type * from './bot/config.js'
 export type * from './bot/face.js'
@@ -25,3 +26,33 @@ export {
 } from './runtime/session-coordinator.js'
 export { silentLogger } from './runtime/silent-logger.js'
 export { Backoff } from './runtime/backoff.js'
+
+// Flows and conversations.
+export {
+  ConversationContext,
+  Directive,
+  FlowBuilder,
+  StepContext,
+  defineFlow,
+  type AskOptions,
+  type ConversationDefinition,
+  type FlowBuilderOptions,
+  type FlowDefinition,
+  type FlowTrigger,
+  type FormField,
+  type HandlerContext,
+  type Question,
+  type StepDefinition,
+  type Validator,
+  type Verdict,
+} from './conversation/index.js'
+export type { HandoverInfo, HandoverOutcome } from './conversation/port.js'
+
+// `c.ctx` and the `ctx` of conversations are the bot's context; the conversation room itself may not import it.
+declare module './conversation/contexts.js' {
+  interface ContextRegistry {
+    context: MessageContext
+  }
+}
+
+export { MemoryStore, type MemoryLeases, type MemoryStoreOptions } from './memory/index.js'

@@ -141,6 +141,16 @@ export class WaitTimeoutError extends BotmeshError<{ key: string; timeoutMs: num
   }
 }
 
+/** A question got `maxAttempts` answers and none was accepted; not caught, it ends its conversation quietly. */
+export class TooManyAttemptsError extends BotmeshError<{ key: string; attempts: number }> {
+  static override readonly brand: string = 'TooManyAttemptsError'
+  readonly code = 'TOO_MANY_ATTEMPTS'
+
+  constructor(key: string, attempts: number) {
+    super(`No acceptable answer in "${key}" after ${attempts} attempts.`, { key, attempts })
+  }
+}
+
 /** An option, a flow or a combination that cannot work; raised at construction or start, never later. */
 export class ConfigError extends BotmeshError<{ option: string; value?: unknown; accepted?: string }> {
   static override readonly brand: string = 'ConfigError'

@@ -1,0 +1,232 @@
+/**
+ * A message for a chat whose conversation has no live copy here: carries out what the hand-over policy decides
+ * (kernel/handover-policy.ts), and reports it (H9).
+ */
+import type { ConversationMarker, FlowCheckpoint } from '../contracts/checkpoint-store.js'
+import { StoreError } from '../contracts/errors.js'
+import { decideArrival, type ArrivalDecision, type FallbackReason } from '../kernel/handover-policy.js'
+import { answerOf, readKept } from './answers.js'
+import type { Definition } from './definitions.js'
+import type { Resume } from './frame.js'
+import { stageOver } from './ledger.js'
+import { plainCopy } from './plain-json.js'
+import type {
+  ConversationChange,
+  ConversationHost,
+  HandoverInfo,
+  HandoverOutcome,
+  TurnScope,
+} from './port.js'
+import type { FlowRegistry } from './registry.js'
+import type { RunStart } from './run.js'
+
+/** What the engine does for an arrival. */
+export interface ArrivalHost {
+  readonly host: ConversationHost
+  readonly registry: FlowRegistry
+  begin(scope: TurnScope, start: RunStart, resume: Resume | null): void
+  enter(scope: TurnScope, name: string, initial: Record<string, unknown>): Promise<void>
+}
+
+interface Interrupted {
+  name: string
+  kind: 'flow' | 'async'
+  reason: FallbackReason
+  step?: string
+  state?: Record<string, unknown>
+  initial: Record<string, unknown>
+}
+
+/** @returns true if the message was consumed. */
+export async function arrive(engine: ArrivalHost, scope: TurnScope): Promise<boolean> {
+  const { host, registry } = engine
+  const stored = usable(scope, host)
+  const name = stored.checkpoint?.name ?? stored.marker?.name
+  const definition = name === undefined ? null : registry.find(name)
+  const decision = decideArrival(stored, definition, host.options.forward)
+  switch (decision.act) {
+    case 'route':
+      return false
+    case 'resume':
+      // The policy resumes checkpoints of known flows only.
+      if (stored.checkpoint === null || definition === null) return false
+      await resume(engine, scope, stored.checkpoint, definition, decision)
+      return true
+    case 'fallback': {
+      const left = stored.checkpoint ?? stored.marker
+      if (left === null) return false
+      return fallback(engine, scope, describe(left, decision))
+    }
+  }
+}
+
+/** A value that another version or a broken writer left must not stop the chat: it is reported and removed. */
+function usable(
+  scope: TurnScope,
+  host: ConversationHost,
+): { checkpoint: FlowCheckpoint | null; marker: ConversationMarker | null } {
+  const checkpoint = scope.state?.checkpoint ?? null
+  const marker = scope.state?.marker ?? null
+  const broken: ConversationChange = {}
+  if (checkpoint !== null && !isCheckpoint(checkpoint)) broken.checkpoint = null
+  if (marker !== null && !isMarker(marker)) broken.marker = null
+  for (const what of Object.keys(broken)) {
+    host.report(
+      new StoreError(
+        `The ${what} of "${scope.key}" cannot be read: it is removed and the chat goes on without.`,
+        {
+          store: 'checkpoints',
+          operation: 'read',
+          key: scope.key,
+        },
+      ),
+    )
+  }
+  if (Object.keys(broken).length > 0) stageOver(scope, broken)
+  return {
+    checkpoint: broken.checkpoint === undefined ? checkpoint : null,
+    marker: broken.marker === undefined ? marker : null,
+  }
+}
+
+function isCheckpoint(value: Partial<FlowCheckpoint>): boolean {
+  return (
+    value.v === 1 &&
+    typeof value.name === 'string' &&
+    (value.kind === 'flow' || value.kind === 'async') &&
+    (value.step === undefined || typeof value.step === 'string') &&
+    Number.isSafeInteger(value.visit) &&
+    typeof value.state === 'object' &&
+    value.state !== null &&
+    (value.wait === undefined || (typeof value.wait === 'object' && Number.isSafeInteger(value.wait.sends)))
+  )
+}
+
+function isMarker(value: Partial<ConversationMarker>): boolean {
+  return value.v === 1 && typeof value.name === 'string' && (value.kind === 'flow' || value.kind === 'async')
+}
+
+async function resume(
+  engine: ArrivalHost,
+  scope: TurnScope,
+  checkpoint: FlowCheckpoint,
+  definition: Definition,
+  decision: ArrivalDecision & { act: 'resume' },
+): Promise<void> {
+  const { host } = engine
+  const answer = answerOf(scope)
+  const start: RunStart = {
+    definition,
+    state: copyOf(checkpoint.state),
+    initial: copyOf(checkpoint.initial ?? {}),
+    visit: checkpoint.visit,
+    stepName: decision.step,
+    touched: !decision.forget,
+    stores: definition.persistent || (scope.coordinated && host.options.forward),
+    revision: scope.state?.revision ?? null,
+  }
+  let how: Resume | null = null
+  const skipSends = checkpoint.wait?.sends ?? 0
+  if (decision.mode === 'answer' && answer !== null) how = { skipSends, given: answer, kept: false }
+  if (decision.mode === 'kept' && checkpoint.answer !== undefined) {
+    const given = await readKept(checkpoint.answer, scope)
+    if (given === null) {
+      host.logger.warn(
+        { key: scope.key, flow: definition.name },
+        'A kept answer is gone: its step starts over.',
+      )
+    } else {
+      how = { skipSends, given, kept: true }
+      start.inbox = answer === null ? [] : [answer]
+      start.actingRecordId = given.recordId
+    }
+  }
+  // H5: read once, then it is this replica's memory that counts.
+  if (decision.forget) stageOver(scope, { checkpoint: null })
+  report(engine, scope, definition.name, decision.outcome)
+  engine.begin(scope, start, how)
+}
+
+async function fallback(engine: ArrivalHost, scope: TurnScope, was: Interrupted): Promise<boolean> {
+  const { host, registry } = engine
+  const choice = host.options.fallback
+  // Before anything that may enter another conversation: what that one stores comes later and wins.
+  stageOver(scope, { checkpoint: null, marker: null })
+  if (typeof choice === 'function') return ask(engine, scope, was, choice)
+  if (choice === 'notify') {
+    report(engine, scope, was.name, 'notified', was.reason)
+    await notify(host, scope)
+    return true
+  }
+  if (choice === 'restart' && registry.find(was.name) !== null) {
+    report(engine, scope, was.name, 'restarted', was.reason)
+    await engine.enter(scope, was.name, was.initial)
+    return true
+  }
+  report(engine, scope, was.name, 'dropped', was.reason)
+  return false
+}
+
+/** H6: the application's own migration. If it throws, the attempt fails; without attempts the message is routed. */
+async function ask(
+  engine: ArrivalHost,
+  scope: TurnScope,
+  was: Interrupted,
+  choice: (info: HandoverInfo, ctx: unknown) => boolean | Promise<boolean>,
+): Promise<boolean> {
+  const { host } = engine
+  const { initial: _initial, ...rest } = was
+  const info: HandoverInfo = { key: scope.key, ...rest }
+  try {
+    const act = { current: scope, revoked: null }
+    const handled = await host.runIn(act, async () => choice(info, host.contextFor(scope)))
+    report(engine, scope, was.name, handled ? 'handled' : 'dropped', was.reason)
+    return handled
+  } catch (error) {
+    scope.fail(error)
+    report(engine, scope, was.name, 'dropped', was.reason)
+    return scope.durable
+  }
+}
+
+async function notify(host: ConversationHost, scope: TurnScope): Promise<void> {
+  const lang = scope.hooks?.lang ?? scope.message?.lang
+  const text = host.options.notifyMessage ?? host.text('core.conversation.interrupted', lang)
+  try {
+    await scope.send(text, { step: '@handover', visit: 0, ordinal: 0 })
+  } catch (error) {
+    scope.fail(error)
+  }
+}
+
+function describe(
+  left: FlowCheckpoint | ConversationMarker,
+  decision: ArrivalDecision & { act: 'fallback' },
+): Interrupted {
+  return {
+    name: left.name,
+    kind: left.kind,
+    reason: decision.reason,
+    ...(decision.step === undefined ? {} : { step: decision.step }),
+    ...('state' in left ? { state: copyOf(left.state) } : {}),
+    initial: copyOf(left.initial ?? {}),
+  }
+}
+
+function report(
+  engine: ArrivalHost,
+  scope: TurnScope,
+  name: string,
+  outcome: HandoverOutcome,
+  reason?: FallbackReason,
+): void {
+  // Without coordination nothing changes hands: a flow goes on after a restart without an event (B1).
+  if (!scope.coordinated) return
+  engine.host.handedOver({ key: scope.key, name, outcome, ...(reason === undefined ? {} : { reason }) })
+}
+
+/** What came from a store is shared with nobody. */
+function copyOf(value: Record<string, unknown>): Record<string, unknown> {
+  const copied = plainCopy(value, 'state')
+  return copied.plain ? copied.value : {}
+}
