@@ -58,6 +58,7 @@ export class SessionKeeper {
   private state: 'idle' | 'opening' | 'live' | 'stopped' = 'idle'
   private session: Session | null = null
   private nextName: string
+  private lastName: string | null = null
   private backendOpen = false
   private beatTimer: Timer | null = null
   private trustTimer: Timer | null = null
@@ -84,8 +85,9 @@ export class SessionKeeper {
     return this.session
   }
 
+  /** The latest session's name, also after its end; before the first one the name that it will try. */
   get incarnation(): string {
-    return this.session?.name ?? this.nextName
+    return this.lastName ?? this.nextName
   }
 
   get status(): CoordinatorStatus {
@@ -200,6 +202,7 @@ export class SessionKeeper {
     }
     this.state = 'live'
     this.session = session
+    this.lastName = name
     this.unreachable = null
     this.twinWarned = false
     this.backoff.reset()

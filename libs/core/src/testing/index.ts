@@ -1,2 +1,18 @@
 /** Public face of `@botmesh/core/testing`: doubles and conformance suites for those who write against Botmesh. */
-export { RecordingSink, type RecordedLog } from './recording-sink.js'
+export { ManualClock } from './manual-clock.js'
+export { SeededRandom, seedOfRun } from './seeded-random.js'
+export {
+  FakePlatform,
+  FakeProvider,
+  connectionRefused,
+  type FakeProviderOptions,
+  type FakeSend,
+  type SendFailure,
+} from './fake-provider.js'
+export {
+  MemoryBackend,
+  MemoryCoordinationHub,
+  MemoryCoordinator,
+  type MemoryCoordinationHubOptions,
+  type MemoryCoordinatorOptions,
+} from '../memory/index.js'

@@ -1,0 +1,96 @@
+/**
+ * What the memory store keeps of one chat: checkpoint, marker, committed ids, receipts. All of it synchronous, so
+ * that a caller can make it part of its own atomic step. Keeps I5, I9 and I11 of docs/invariants.md.
+ *
+ * Values are kept as JSON text: what is stored never aliases the caller's object, and what cannot be written as
+ * JSON is refused before anything has changed.
+ */
+import type { ConversationMarker, FlowCheckpoint } from '../contracts/checkpoint-store.js'
+import type { CommitResult } from '../contracts/state-store.js'
+
+interface Stored {
+  json: string
+  /** By the store's clock; Infinity: for good. */
+  expiresAt: number
+}
+
+export class ChatRow {
+  /** Highest fence that has read or written this chat here. */
+  fence = 0
+  /** Of the checkpoint, or of the tombstone that its removal left; null if there never was one. */
+  private rowRevision: string | null = null
+  private checkpoint: Stored | null = null
+  private markerRow: Stored | null = null
+  private committed: Map<string, number> | null = null
+  private receipts: Map<string, { result: CommitResult; expiresAt: number }> | null = null
+  lastMessageId: string | null = null
+  lastMessageAt = 0
+
+  readCheckpoint(now: number): FlowCheckpoint | null {
+    return read<FlowCheckpoint>(this.checkpoint, now)
+  }
+
+  readMarker(now: number): ConversationMarker | null {
+    return read<ConversationMarker>(this.markerRow, now)
+  }
+
+  /** What compare-and-set compares; an expired checkpoint leaves no row. */
+  revision(now: number): string | null {
+    return this.checkpoint && this.checkpoint.expiresAt <= now ? null : this.rowRevision
+  }
+
+  /** True if a writer that expects `expected` may write. Null stands for: none, cleared or expired. */
+  matches(expected: string | null, now: number): boolean {
+    if (expected === null) return this.readCheckpoint(now) === null
+    return expected === this.rowRevision
+  }
+
+  writeCheckpoint(json: string, revision: string, ttlMs: number | undefined, now: number): void {
+    this.checkpoint = { json, expiresAt: ttlMs === undefined ? Infinity : now + ttlMs }
+    this.rowRevision = revision
+  }
+
+  /** Leaves a tombstone whose revision is new, so that no write in flight that knew the old one gets through. */
+  clearCheckpoint(): void {
+    this.checkpoint = null
+    if (this.rowRevision !== null && !this.rowRevision.startsWith('-'))
+      this.rowRevision = `-${this.rowRevision}`
+  }
+
+  writeMarker(json: string | null, ttlMs: number | undefined, now: number): void {
+    this.markerRow = json === null ? null : { json, expiresAt: ttlMs === undefined ? Infinity : now + ttlMs }
+  }
+
+  isCommitted(id: string, now: number): boolean {
+    return (this.committed?.get(id) ?? 0) > now
+  }
+
+  noteCommitted(id: string, until: number, now: number, most: number): void {
+    this.committed ??= new Map()
+    this.committed.delete(id)
+    this.committed.set(id, until)
+    prune(this.committed, (expiresAt) => expiresAt <= now, most)
+  }
+
+  receipt(commitId: string): CommitResult | undefined {
+    return this.receipts?.get(commitId)?.result
+  }
+
+  noteReceipt(commitId: string, result: CommitResult, expiresAt: number, now: number): void {
+    this.receipts ??= new Map()
+    this.receipts.set(commitId, { result, expiresAt })
+    prune(this.receipts, (receipt) => receipt.expiresAt <= now, Infinity)
+  }
+}
+
+function read<T>(stored: Stored | null, now: number): T | null {
+  return stored && stored.expiresAt > now ? (JSON.parse(stored.json) as T) : null
+}
+
+/** Entries are in order of age: drops from the old end. */
+function prune<T>(map: Map<string, T>, over: (value: T) => boolean, most: number): void {
+  for (const [key, value] of map) {
+    if (!over(value) && map.size <= most) break
+    map.delete(key)
+  }
+}
