@@ -27,6 +27,11 @@ const STAGES = [
   { name: 'install', run: install, needs: ['node'] },
   { name: 'servers', run: servers, needs: ['node'] },
   { name: 'build', run: () => runQuietly([process.execPath, 'tools/build.mjs']), needs: ['install'] },
+  {
+    name: 'packages',
+    run: () => runQuietly([process.execPath, 'tools/check-packages.mjs']),
+    needs: ['build'],
+  },
   { name: 'types', run: () => runTool('typescript/bin/tsc', '-p', 'tsconfig.json'), needs: ['install'] },
   {
     name: 'lint',
