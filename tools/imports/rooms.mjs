@@ -28,6 +28,21 @@ export const CORE_DOORS = [
     typesOnly: true,
     why: 'the runtime drives conversations through this port; bot/ plugs the two together',
   },
+  {
+    from: ['memory'],
+    file: 'runtime/session-coordinator.ts',
+    why: 'memory is a driver like any other, and drivers run this over a backend of their own',
+  },
+  {
+    from: ['memory'],
+    file: 'runtime/coordination-backend.ts',
+    why: 'the same: the port that a driver implements',
+  },
+  {
+    from: ['memory', 'conversation', 'scheduler'],
+    file: 'runtime/system-clock.ts',
+    why: 'the default of a Clock that may be passed in',
+  },
 ]
 
 /** Rooms whose code may import no third-party package at all. */
