@@ -1,0 +1,58 @@
+/** Decorators of methods that handle messages (N2). Their classes are providers or controllers of any module. */
+import type { CommandOptions, Trigger } from '@botmesh/core'
+import { addHandler, type BotSelection, type HandlerMetadata } from './metadata.js'
+import { methodOf } from './method-of.js'
+
+export interface HandlerOptions {
+  /** The bots concerned: a name, several, or `'*'` for every one. Default: the class's `@Flow`, else the default bot. */
+  bot?: BotSelection
+}
+
+export interface CommandDecoratorOptions extends CommandOptions, HandlerOptions {}
+
+/** An asynchronous conversation: `async survey(c: ConversationContext, ctx: MessageContext)`. Default name: the method's. */
+export function Conversation(name?: string, options: HandlerOptions = {}): MethodDecorator {
+  return handler('Conversation', options, (method) => ({ kind: 'conversation', name: name ?? method }))
+}
+
+/** Messages that nothing else has taken. */
+export function OnMessage(options: HandlerOptions = {}): MethodDecorator {
+  return handler('OnMessage', options, () => ({ kind: 'message' }))
+}
+
+/**
+ * A command, such as `/cancel`. Default name: the method's.
+ * @param options.interrupt true: also while a conversation waits.
+ */
+export function Command(name?: string, options: CommandDecoratorOptions = {}): MethodDecorator {
+  const { bot, ...rest } = options
+  return handler('Command', { bot }, (method) => ({ kind: 'command', name: name ?? method, options: rest }))
+}
+
+/** Messages equal to a text, or matching a pattern. */
+export function Hears(trigger: Trigger, options: HandlerOptions = {}): MethodDecorator {
+  return handler('Hears', options, () => ({ kind: 'hears', trigger }))
+}
+
+/** Runs before routing; may change `ctx.body`, `ctx.type` and `ctx.lang`. */
+export function BeforeMessage(options: HandlerOptions = {}): MethodDecorator {
+  return handler('BeforeMessage', options, () => ({ kind: 'before' }))
+}
+
+type Kind = HandlerMetadata extends infer One
+  ? One extends unknown
+    ? Omit<One, 'method' | 'bot'>
+    : never
+  : never
+
+function handler(
+  decorator: string,
+  options: { bot?: BotSelection | undefined },
+  kindOf: (method: string) => Kind,
+): MethodDecorator {
+  return (prototype, key, descriptor) => {
+    const method = methodOf(decorator, prototype, key, descriptor)
+    const bot = options.bot === undefined ? {} : { bot: options.bot }
+    addHandler(prototype.constructor, { ...kindOf(method), method, ...bot } as HandlerMetadata)
+  }
+}

@@ -1,0 +1,54 @@
+/** Requests and answers as `node:http` has them: what every framework's are built on. */
+import type { IncomingMessage, ServerResponse } from 'node:http'
+
+/** The path without query and trailing slash, and the query's first value per name. */
+export function targetOf(request: IncomingMessage): { path: string; query: Record<string, string> } {
+  // Express takes a mount path off `url`; `originalUrl` keeps it.
+  const { originalUrl } = request as IncomingMessage & { originalUrl?: string }
+  const target = originalUrl ?? request.url ?? '/'
+  const url = URL.canParse(target, 'http://host') ? new URL(target, 'http://host') : new URL('http://host/')
+  const query: Record<string, string> = {}
+  for (const [name, value] of url.searchParams) query[name] ??= value
+  return { path: url.pathname.length > 1 ? url.pathname.replace(/\/+$/, '') : url.pathname, query }
+}
+
+export interface Answer {
+  status: number
+  headers?: Record<string, string>
+  body?: string | Uint8Array
+}
+
+/** Writes the whole answer; without a body for HEAD. Does nothing if the client has gone. */
+export function writeAnswer(request: IncomingMessage, response: ServerResponse, answer: Answer): void {
+  if (response.headersSent || response.destroyed) return
+  response.writeHead(answer.status, answer.headers)
+  response.end(request.method === 'HEAD' ? undefined : answer.body)
+}
+
+export type Body = { bytes: Uint8Array } | { refused: 'too-large' | 'aborted' | 'consumed' }
+
+/**
+ * Reads the raw body, at most `maxBytes`. A body that something earlier has read is taken from `rawBody` where Nest
+ * kept it, else refused as consumed.
+ */
+export async function readBody(request: IncomingMessage, maxBytes: number): Promise<Body> {
+  const { rawBody } = request as IncomingMessage & { rawBody?: unknown }
+  if (rawBody instanceof Uint8Array)
+    return rawBody.byteLength > maxBytes ? { refused: 'too-large' } : { bytes: rawBody }
+  if (request.readableEnded) return { refused: 'consumed' }
+  if (Number(request.headers['content-length'] ?? 0) > maxBytes) return { refused: 'too-large' }
+  const chunks: Buffer[] = []
+  let size = 0
+  try {
+    for await (const chunk of request as AsyncIterable<Buffer | string>) {
+      const bytes = typeof chunk === 'string' ? Buffer.from(chunk) : chunk
+      size += bytes.byteLength
+      if (size > maxBytes) return { refused: 'too-large' }
+      chunks.push(bytes)
+    }
+  } catch {
+    // The client broke off; it will deliver again if it cares.
+    return { refused: 'aborted' }
+  }
+  return { bytes: Buffer.concat(chunks) }
+}

@@ -1,0 +1,176 @@
+/** Order of the hooks at start and at shutdown, and the warning where there are none (N5, Z11). */
+import { describe, expect, it } from '@jest/globals'
+import {
+  Inject,
+  Injectable,
+  Module,
+  type OnApplicationBootstrap,
+  type OnApplicationShutdown,
+  type OnModuleDestroy,
+} from '@nestjs/common'
+import { MemoryStore, type MessageContext } from '@botmesh/core'
+import { MemoryCoordinationHub, MemoryCoordinator } from '@botmesh/core/testing'
+import { BotmeshModule, OnMessage } from '../src/index.js'
+import { runApp } from './test-app.js'
+import { TestProvider } from './test-provider.js'
+
+const HOOKS_OFF = /shutdown hooks are off/
+
+describe('N5: order', () => {
+  it('bots start after every module and drain before any; the store closes last', async () => {
+    const order: string[] = []
+    const note = (what: string) => order.push(what)
+    class Store extends MemoryStore {
+      async close(): Promise<void> {
+        note('store closed')
+      }
+    }
+    class Provider extends TestProvider {
+      override start(...args: Parameters<TestProvider['start']>) {
+        note('transport started')
+        return super.start(...args)
+      }
+      override async stop(): Promise<void> {
+        if (this.state.status !== 'closed') note('transport stopped')
+        await super.stop()
+      }
+    }
+    @Injectable()
+    class Redis implements OnApplicationBootstrap, OnModuleDestroy, OnApplicationShutdown {
+      onApplicationBootstrap() {
+        note('redis up')
+      }
+      onModuleDestroy() {
+        note('redis closing')
+      }
+      onApplicationShutdown() {
+        note('redis closed')
+      }
+    }
+    @Module({ providers: [Redis], exports: [Redis] })
+    class RedisModule {}
+    @Injectable()
+    class Shop implements OnModuleDestroy {
+      constructor(@Inject(Redis) readonly redis: Redis) {}
+      @OnMessage()
+      async slow(ctx: MessageContext) {
+        note('handling')
+        await new Promise((resolve) => setTimeout(resolve, 50))
+        await ctx.reply('done')
+        note('handled')
+      }
+      onModuleDestroy() {
+        note('shop closing')
+      }
+    }
+    const provider = new Provider()
+    const { app } = await runApp({
+      imports: [
+        BotmeshModule.forRootAsync({
+          imports: [RedisModule],
+          inject: [Redis],
+          useFactory: () => ({ provider, store: new Store() }),
+        }),
+        RedisModule,
+      ],
+      providers: [Shop],
+    })
+    await provider.deliver('ana', 'hello')
+    await app.close()
+    expect(provider.sent).toEqual([{ chatId: 'ana', text: 'done' }])
+    expect(order.filter((one) => one !== 'store closed')).toEqual([
+      'redis up',
+      'transport started',
+      'handling',
+      'handled',
+      'transport stopped',
+      'shop closing',
+      'redis closing',
+      'redis closed',
+    ])
+    expect(order.indexOf('store closed')).toBeGreaterThan(order.indexOf('redis closing'))
+  })
+
+  it('Z7: a standby connects at once when the leader is closed', async () => {
+    const hub = new MemoryCoordinationHub()
+    const replica = (replicaId: string) => {
+      const provider = new TestProvider({ exclusive: true })
+      const coordination = { coordinator: new MemoryCoordinator({ hub, replicaId }) }
+      return {
+        provider,
+        imports: [BotmeshModule.forRoot({ provider, store: new MemoryStore(), coordination })],
+      }
+    }
+    const [a, b] = [replica('a'), replica('b')]
+    const first = await runApp({ imports: a.imports })
+    await until(() => a.provider.state.status === 'open')
+    await runApp({ imports: b.imports })
+    expect(b.provider.starts).toBe(0)
+    const began = performance.now()
+    await first.app.close()
+    await until(() => b.provider.state.status === 'open')
+    expect(performance.now() - began).toBeLessThan(1000)
+    expect(a.provider.state.status).toBe('closed')
+  })
+
+  it('a bot that cannot start stops the others and fails the application', async () => {
+    class Fails extends TestProvider {
+      override start(): Promise<void> {
+        return Promise.reject(new Error('bad token'))
+      }
+    }
+    const good = new TestProvider({ account: 'good' })
+    await expect(
+      runApp({
+        imports: [
+          BotmeshModule.forRoot({ provider: good }),
+          BotmeshModule.forRoot({ name: 'bad', provider: new Fails() }),
+        ],
+      }),
+    ).rejects.toThrow('bad token')
+    expect(good.state.status).toBe('closed')
+  })
+})
+
+describe('scenario 28: shutdown hooks', () => {
+  const imports = () => [BotmeshModule.forRoot({ provider: new TestProvider() })]
+
+  it('a warning at start says that they are off', async () => {
+    const { logger } = await runApp({ imports: imports() })
+    expect(logger.texts('warn').filter((line) => HOOKS_OFF.test(line))).toHaveLength(1)
+  })
+
+  it('no warning when they are on, nor for a handler of the application, nor when switched off', async () => {
+    const on = await runApp(
+      { imports: imports() },
+      { prepare: (app) => app.enableShutdownHooks(['SIGTERM']) },
+    )
+    expect(on.logger.texts('warn').join()).not.toMatch(HOOKS_OFF)
+    const own = () => undefined
+    const handled = await runApp({ imports: imports() }, { prepare: () => void process.on('SIGTERM', own) })
+    process.off('SIGTERM', own)
+    expect(handled.logger.texts('warn').join()).not.toMatch(HOOKS_OFF)
+    const silent = await runApp({
+      imports: [BotmeshModule.forRoot({ provider: new TestProvider(), shutdownHooksWarning: false })],
+    })
+    expect(silent.logger.texts('warn').join()).not.toMatch(HOOKS_OFF)
+  })
+
+  it("another application's hooks in the same process do not count", async () => {
+    await runApp({ imports: imports() }, { prepare: (app) => app.enableShutdownHooks(['SIGTERM']) })
+    const { logger } = await runApp({ imports: imports() })
+    expect(logger.texts('warn').join()).toMatch(HOOKS_OFF)
+  })
+
+  it('hooks for other signals only are not enough', async () => {
+    const { logger } = await runApp(
+      { imports: imports() },
+      { prepare: (app) => app.enableShutdownHooks(['SIGINT']) },
+    )
+    expect(logger.texts('warn').join()).toMatch(HOOKS_OFF)
+  })
+})
+
+async function until(condition: () => boolean): Promise<void> {
+  while (!condition()) await new Promise((resolve) => setTimeout(resolve, 5))
+}
