@@ -1,0 +1,225 @@
+/**
+ * One started connection to WhatsApp Web, from start to stop, over as many sockets as it takes.
+ *
+ * States: `connecting` (a socket is opening or shows a QR code) → `open` → `waiting` (closed, a timer will open the
+ * next socket) → `connecting` …; `over` (stopped, or closed for good): no socket is opened from it, ever. Every
+ * way to a new socket goes through `connect`, which checks that, and a timer that fires late meets it there
+ * (scenario 20). Events of any socket but the current one are ignored.
+ */
+import type { ConnectionState, WAMessage, WASocket } from '@whiskeysockets/baileys'
+import { Backoff, LeaseLostError, ProviderError, type ProviderSink, type Timer } from '@botmesh/core'
+import type { AuthState } from './auth-state.js'
+import { closePolicy, codeOf } from './close-codes.js'
+import { InboundQueue } from './inbound-queue.js'
+import type { CheckedOptions } from './options.js'
+import { parseInbound } from './parse-inbound.js'
+import { printQrCode } from './qr-code.js'
+import { RecentMessages } from './recent-messages.js'
+import type { SessionRecords } from './session-storage.js'
+
+export type Library = typeof import('@whiskeysockets/baileys')
+
+const FIRST_PAUSE_MS = 1000
+const LONGEST_PAUSE_MS = 60_000
+const CLOSE_GRACE_MS = 2000
+const REMEMBERED = 1000
+
+export class BaileysClient {
+  readonly received = new RecentMessages<WAMessage>(REMEMBERED)
+  readonly sent = new RecentMessages<NonNullable<WAMessage['message']>>(REMEMBERED)
+  private socket: WASocket | undefined
+  private over = false
+  private isOpen = false
+  private restarted = false
+  private codeAsked = false
+  private timer: Timer | undefined
+  private retiring: Promise<void> | undefined
+  private readonly backoff: Backoff
+  private readonly inbound: InboundQueue
+
+  constructor(
+    private readonly id: string,
+    private readonly options: CheckedOptions,
+    private readonly library: Library,
+    private readonly records: SessionRecords,
+    private readonly auth: AuthState,
+    private readonly sink: ProviderSink,
+  ) {
+    this.backoff = new Backoff(sink.random, FIRST_PAUSE_MS, LONGEST_PAUSE_MS)
+    this.inbound = new InboundQueue(id, sink)
+  }
+
+  /** The socket, if it is logged in. */
+  get ready(): WASocket | undefined {
+    return this.isOpen ? this.socket : undefined
+  }
+
+  connect(): void {
+    if (this.over || this.socket !== undefined) return
+    this.sink.state({ status: 'connecting' })
+    let socket: WASocket
+    try {
+      socket = this.library.makeWASocket(this.config())
+    } catch (error) {
+      this.sink.error(this.failure('The connection to WhatsApp could not be made.', 'not-made', false, error))
+      return this.reconnect('not-made')
+    }
+    this.socket = socket
+    socket.ev.on('connection.update', (update) => {
+      if (socket === this.socket && !this.over) this.onUpdate(socket, update)
+    })
+    socket.ev.on('creds.update', () => this.save())
+    socket.ev.on('messages.upsert', ({ messages }) => {
+      if (socket === this.socket && !this.over) for (const message of messages) this.onMessage(message)
+    })
+  }
+
+  /** Idempotent. Resolves when no socket is open and nothing is being written. */
+  async stop(): Promise<void> {
+    this.over = true
+    this.isOpen = false
+    this.timer?.cancel()
+    const socket = this.socket
+    this.socket = undefined
+    if (socket !== undefined) await this.closeSocket(socket)
+    this.auth.seal()
+    await this.inbound.close()
+    await this.retiring
+    await this.records.close()
+  }
+
+  private config(): Parameters<Library['makeWASocket']>[0] {
+    const { logger, waWebSocketUrl, socketOptions } = this.options
+    return {
+      logger: logger as NonNullable<Parameters<Library['makeWASocket']>[0]['logger']>,
+      // History is not for a bot; Baileys needs the short one for the hidden ids in it.
+      syncFullHistory: false,
+      markOnlineOnConnect: false,
+      getMessage: async (key) => (key.id ? this.sent.get(key.id) : undefined),
+      ...(waWebSocketUrl === undefined ? {} : { waWebSocketUrl }),
+      ...socketOptions,
+      auth: this.auth.state,
+    }
+  }
+
+  private onUpdate(socket: WASocket, update: Partial<ConnectionState>): void {
+    if (update.qr !== undefined) this.onQr(socket, update.qr)
+    if (update.connection === 'open') {
+      this.isOpen = true
+      this.restarted = false
+      this.backoff.reset()
+      this.sink.state({ status: 'open' })
+    }
+    if (update.connection === 'close') {
+      dropQuestions(socket)
+      this.onClose(update.lastDisconnect?.error)
+    }
+  }
+
+  private onQr(socket: WASocket, qr: string): void {
+    const { pairingPhone, printQr, session } = this.options
+    if (pairingPhone !== undefined) {
+      if (this.codeAsked) return
+      this.codeAsked = true
+      socket.requestPairingCode(pairingPhone).then(
+        (value) => {
+          this.sink.logger.info({ provider: this.id }, 'whatsapp: type the pairing code on the phone')
+          this.sink.pairing({ kind: 'code', value })
+        },
+        (error: unknown) =>
+          this.sink.error(this.failure('No pairing code was given.', 'no-pairing-code', false, error)),
+      )
+      return
+    }
+    this.sink.logger.info(
+      { provider: this.id },
+      'whatsapp: scan the QR code with the phone (Settings, Linked devices)',
+    )
+    this.sink.pairing({ kind: 'qr', value: qr })
+    if (printQr) printQrCode(session, qr).catch((error: unknown) => this.sink.error(error))
+  }
+
+  private onClose(error: unknown): void {
+    this.socket = undefined
+    this.isOpen = false
+    this.codeAsked = false
+    const code = codeOf(error)
+    const policy = closePolicy(code)
+    if (policy.next === 'stop') return this.end(policy.reason, policy.advice ?? '', error)
+    this.sink.logger.info({ provider: this.id, code, reason: policy.reason }, 'whatsapp: connection closed')
+    if (policy.next === 'restart' && !this.restarted) {
+      // Part of pairing: the next connection logs in. A second one in a row waits like any other.
+      this.restarted = true
+      this.sink.state({ status: 'closed', reason: policy.reason })
+      return this.connect()
+    }
+    this.reconnect(policy.reason)
+  }
+
+  private reconnect(reason: string): void {
+    this.sink.state({ status: 'closed', reason })
+    if (this.over) return
+    this.timer = this.sink.clock.setTimeout(() => this.connect(), this.backoff.next())
+  }
+
+  /** Closed for good: reported, and nothing will open a socket again. */
+  private end(reason: string, advice: string, cause: unknown): void {
+    this.over = true
+    this.timer?.cancel()
+    this.auth.seal()
+    const loggedOut = reason === 'logged-out' && this.options.afterLogout === 'pair-again'
+    if (loggedOut) this.retiring = this.records.retire().catch((error: unknown) => this.sink.error(error))
+    this.sink.error(this.failure(`WhatsApp closed the session: ${advice}.`, reason, true, cause))
+    this.sink.state({ status: 'closed', reason, final: true })
+  }
+
+  private save(): void {
+    this.auth.save().catch((error: unknown) => {
+      if (error instanceof LeaseLostError && !this.over) {
+        // Another leader has opened this session: this connection must not go on with keys that it cannot keep.
+        const socket = this.socket
+        this.socket = undefined
+        this.isOpen = false
+        if (socket !== undefined) void this.closeSocket(socket)
+        return this.end('superseded', 'another replica has taken it', error)
+      }
+      this.sink.error(error)
+    })
+  }
+
+  private onMessage(received: WAMessage): void {
+    const message = parseInbound(received)
+    if (message === null) return
+    const ageMs = this.sink.clock.now() - message.timestamp
+    if (ageMs > this.options.offlineMaxAgeMs) {
+      this.sink.logger.debug({ provider: this.id, id: message.id, ageMs }, 'whatsapp: old message ignored')
+      return
+    }
+    this.received.add(message.id, received)
+    this.inbound.push(message)
+  }
+
+  /** Asks the socket to close and, if the other side does not answer, cuts it. Never rejects. */
+  private async closeSocket(socket: WASocket): Promise<void> {
+    const wire = socket.ws as unknown as { socket?: { terminate(): void } | null }
+    const grace = this.sink.clock.setTimeout(() => wire.socket?.terminate(), CLOSE_GRACE_MS)
+    try {
+      await socket.end(undefined)
+    } catch (error) {
+      this.sink.logger.debug({ err: error, provider: this.id }, 'whatsapp: closing the socket failed')
+    } finally {
+      grace.cancel()
+      dropQuestions(socket)
+    }
+  }
+
+  private failure(message: string, reason: string, final: boolean, cause: unknown): ProviderError {
+    return new ProviderError(message, { provider: this.id, reason, final }, cause)
+  }
+}
+
+/** Questions of a closed socket, which nobody will answer: Baileys would wait for their time-outs, up to a minute. */
+function dropQuestions(socket: WASocket): void {
+  const wire = socket.ws as unknown as { emit(name: 'error', error: Error): void }
+  wire.emit('error', new Error('the connection is closed'))
+}

@@ -1,0 +1,209 @@
+/**
+ * WhatsApp Web through Baileys. Exclusive (P1): one replica connects, the others stand by. WhatsApp allows one
+ * connection a device and throws out the older one with 440; after that this transport stays closed until it is
+ * started anew (scenario 19).
+ */
+import {
+  ConfigError,
+  ProviderError,
+  type Media,
+  type OutgoingContent,
+  type Provider,
+  type ProviderCapabilities,
+  type ProviderSink,
+  type ProviderState,
+  type SendOptions,
+  type SendTarget,
+  type Sent,
+} from '@botmesh/core'
+import { loadAuthState } from './auth-state.js'
+import { BaileysClient, type Library } from './baileys.client.js'
+import { checkOptions, type BaileysOptions, type CheckedOptions } from './options.js'
+import { readMediaId } from './parse-inbound.js'
+import { quietSignal } from './quiet-signal.js'
+import { sendMessage } from './send.js'
+import type { SessionRecords } from './session-storage.js'
+
+/** One start, until its stop. */
+interface Run {
+  stopped: boolean
+  sink: ProviderSink
+  client?: BaileysClient
+  /** Settles when starting has. */
+  starting: Promise<void>
+  detach(): void
+}
+
+export class BaileysProvider implements Provider {
+  readonly id: string
+  readonly capabilities: ProviderCapabilities = {
+    exclusiveSession: true,
+    buttons: false,
+    list: false,
+    media: true,
+    groups: true,
+    uncertainSends: 'skip',
+  }
+  private readonly options: CheckedOptions
+  private run: Run | undefined
+  private stopping: Promise<void> | undefined
+  /** Counts the calls of stop, so that a start which waits for an earlier stop notices a later one. */
+  private stops = 0
+  private current: ProviderState = { status: 'closed', reason: 'not started' }
+
+  /**
+   * @param load how Baileys is loaded: it is an optional peer dependency.
+   * @throws ConfigError for an unknown option or an impossible value.
+   */
+  constructor(
+    options: BaileysOptions,
+    private readonly load: () => Promise<Library> = () => import('@whiskeysockets/baileys'),
+  ) {
+    this.options = checkOptions(options)
+    this.id = `baileys:${this.options.session}`
+  }
+
+  get state(): ProviderState {
+    return this.current
+  }
+
+  /**
+   * Resolves once the first socket is being opened. Starting twice is starting once.
+   * @throws ConfigError if Baileys is not installed. @throws ProviderError, StoreError for an unusable session.
+   */
+  async start(sink: ProviderSink, signal: AbortSignal): Promise<void> {
+    const stops = this.stops
+    await this.stopping
+    if (this.run !== undefined) return this.run.starting
+    if (stops !== this.stops) return
+    const onAbort = () => void this.stop().catch((error: unknown) => sink.error(error))
+    const run: Run = {
+      stopped: signal.aborted,
+      sink,
+      starting: Promise.resolve(),
+      detach: () => signal.removeEventListener('abort', onAbort),
+    }
+    if (run.stopped) return this.report(run, { status: 'closed', reason: 'stopped' })
+    signal.addEventListener('abort', onAbort, { once: true })
+    this.run = run
+    this.report(run, { status: 'connecting' })
+    run.starting = this.begin(run)
+    return run.starting
+  }
+
+  /** Closes the socket and waits until the session is written. Idempotent; bounded by about two seconds. */
+  async stop(): Promise<void> {
+    this.stops += 1
+    const run = this.run
+    if (run === undefined) return await this.stopping
+    this.run = undefined
+    run.stopped = true
+    run.detach()
+    this.stopping = this.finish(run).finally(() => {
+      this.stopping = undefined
+      this.report(run, { status: 'closed', reason: 'stopped' })
+    })
+    await this.stopping
+  }
+
+  /**
+   * Resolves once WhatsApp has acknowledged the message.
+   * @throws SendError: `retryable` while not connected, `uncertain` without an acknowledgement within `ackTimeout`.
+   */
+  async send(to: SendTarget, content: OutgoingContent, options: SendOptions = {}): Promise<Sent> {
+    options.signal?.throwIfAborted()
+    return sendMessage(this.id, this.run?.client, this.options.ackTimeoutMs, to, content, options)
+  }
+
+  /**
+   * Fetches and decrypts a received file, on any replica, as long as WhatsApp keeps it (about two weeks).
+   * @throws ProviderError if `media` has no id of this transport, or the file is gone.
+   */
+  async download(media: Media): Promise<Uint8Array> {
+    const found = media.id === undefined ? null : readMediaId(media.id)
+    if (found === null) throw this.failure('This media has no id of WhatsApp Web.', 'no-media-id')
+    const library = await this.library()
+    const { where, mediaKey } = found
+    const place = where.startsWith('/') ? { directPath: where } : { url: where }
+    try {
+      const chunks: Uint8Array[] = []
+      const stream = await library.downloadContentFromMessage({ ...place, mediaKey }, media.kind)
+      for await (const chunk of stream) chunks.push(chunk as Uint8Array)
+      return Buffer.concat(chunks)
+    } catch (error) {
+      throw this.failure('The file could not be downloaded.', 'download-failed', error)
+    }
+  }
+
+  private async begin(run: Run): Promise<void> {
+    let records: SessionRecords | undefined
+    try {
+      const library = await this.library()
+      if (run.stopped) return
+      records = await this.options.storage.open(this.options.session, run.sink.fence)
+      const auth = await loadAuthState(library, records, run.sink.logger, this.id)
+      if (run.stopped) return await records.close()
+      run.client = new BaileysClient(this.id, this.options, library, records, auth, this.tracked(run))
+      run.client.connect()
+    } catch (error) {
+      await records?.close()
+      if (this.run === run) {
+        this.run = undefined
+        run.detach()
+      }
+      const final = error instanceof ConfigError || (error instanceof ProviderError && error.details.final)
+      this.report(run, { status: 'closed', reason: 'start-failed', ...(final ? { final } : {}) })
+      throw error
+    }
+  }
+
+  private async finish(run: Run): Promise<void> {
+    // Its failure was given to the caller of start.
+    await run.starting.catch(() => {})
+    await run.client?.stop()
+  }
+
+  /** The sink as the client sees it: its states are this provider's, and none comes after the stop. */
+  private tracked(run: Run): ProviderSink {
+    const { sink } = run
+    return {
+      message: (message) => sink.message(message),
+      state: (state) => {
+        if (!run.stopped) this.report(run, state)
+      },
+      pairing: (pairing) => sink.pairing(pairing),
+      error: (error) => sink.error(error),
+      logger: sink.logger,
+      clock: sink.clock,
+      random: sink.random,
+    }
+  }
+
+  private report(run: Run, state: ProviderState): void {
+    // Connecting is told once, by whoever is first.
+    if (state.status === 'connecting' && this.current.status === 'connecting') return
+    this.current = state
+    run.sink.state(state)
+  }
+
+  private async library(): Promise<Library> {
+    try {
+      const library = await this.load()
+      quietSignal()
+      return library
+    } catch (error) {
+      throw new ConfigError(
+        'BaileysProvider needs the package @whiskeysockets/baileys, which is not installed: npm install @whiskeysockets/baileys@7.0.0-rc14',
+        {
+          option: '@whiskeysockets/baileys',
+          accepted: 'version 7.0.0-rc14 installed beside @botmesh/baileys',
+        },
+        error,
+      )
+    }
+  }
+
+  private failure(message: string, reason: string, cause?: unknown): ProviderError {
+    return new ProviderError(message, { provider: this.id, reason, final: true }, cause)
+  }
+}

@@ -1,0 +1,173 @@
+/**
+ * A session as a folder of JSON files. A file is written beside its place, flushed to the disk and renamed over it,
+ * so that a kill at any moment leaves the old text or the new one, never half of it (scenario 22). A folder cannot
+ * fence: two replicas are kept apart by the leadership alone.
+ */
+import { mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { StoreError } from '@botmesh/core'
+import type { SessionRecords, SessionStorage } from './session-storage.js'
+
+const TEMPORARY = '.botmesh-tmp'
+/** Files written at once: enough to hide the disk's latency, few enough for any limit on open files. */
+const PARALLEL = 16
+
+export class FolderStorage implements SessionStorage {
+  constructor(private readonly folder: string) {}
+
+  /** @throws StoreError if the folder cannot be made or read. */
+  async open(session: string): Promise<SessionRecords> {
+    const path = join(this.folder, session)
+    try {
+      await mkdir(path, { recursive: true, mode: 0o700 })
+      // What a killed process left half written.
+      const leftovers = (await readdir(path)).filter((name) => name.endsWith(TEMPORARY))
+      await Promise.all(leftovers.map((name) => rm(join(path, name), { force: true })))
+    } catch (error) {
+      throw new StoreError(
+        `The session folder "${path}" cannot be used: check option "folder" and its permissions.`,
+        { store: 'FolderStorage', operation: 'open', key: session },
+        { cause: error },
+      )
+    }
+    return new FolderRecords(path, session)
+  }
+}
+
+interface Batch {
+  changes: Map<string, string | null>
+  done: Promise<void>
+}
+
+/** Writes one batch at a time; what is asked for meanwhile becomes the next one. */
+class FolderRecords implements SessionRecords {
+  private current: Batch | undefined
+  private next: Batch | undefined
+
+  constructor(
+    private readonly path: string,
+    private readonly session: string,
+  ) {}
+
+  async read(names: readonly string[]): Promise<Map<string, string>> {
+    const found = new Map<string, string>()
+    await inParallel(names, async (name) => {
+      const unwritten = this.unwritten(name)
+      const text = unwritten === undefined ? await this.readFile(name) : unwritten
+      if (typeof text === 'string') found.set(name, text)
+    })
+    return found
+  }
+
+  write(changes: ReadonlyMap<string, string | null>): Promise<void> {
+    if (this.next === undefined) {
+      const batch: Batch = { changes: new Map(), done: Promise.resolve() }
+      const before = this.current?.done ?? Promise.resolve()
+      this.next = batch
+      batch.done = before.then(noop, noop).then(() => this.run(batch))
+      // Each caller has the promise; the batch itself must not count as unhandled.
+      batch.done.catch(noop)
+    }
+    for (const [name, text] of changes) this.next.changes.set(name, text)
+    return this.next.done
+  }
+
+  async retire(): Promise<void> {
+    await this.close()
+    const aside = `${this.path}.logged-out`
+    await rm(aside, { recursive: true, force: true })
+    await rename(this.path, aside)
+  }
+
+  async close(): Promise<void> {
+    for (let batch = this.next ?? this.current; batch !== undefined; batch = this.next ?? this.current) {
+      await batch.done.catch(noop)
+    }
+  }
+
+  private async run(batch: Batch): Promise<void> {
+    this.current = batch
+    this.next = undefined
+    try {
+      const names = [...batch.changes.keys()]
+      const written = names.filter((name) => typeof batch.changes.get(name) === 'string')
+      await inParallel(written, async (name) => this.writeBeside(name, batch.changes.get(name) ?? ''))
+      await inParallel(written, async (name) => rename(this.temporary(name), this.file(name)))
+      await inParallel(
+        names.filter((name) => !written.includes(name)),
+        async (name) => rm(this.file(name), { force: true }),
+      )
+      await syncFolder(this.path)
+    } catch (error) {
+      throw new StoreError(
+        `The session "${this.session}" could not be written.`,
+        { store: 'FolderStorage', operation: 'write', key: this.session },
+        { cause: error, retryable: true },
+      )
+    } finally {
+      this.current = undefined
+    }
+  }
+
+  /** Undefined: nothing on its way; null: on its way out. */
+  private unwritten(name: string): string | null | undefined {
+    for (const batch of [this.next, this.current]) {
+      if (batch?.changes.has(name)) return batch.changes.get(name)
+    }
+    return undefined
+  }
+
+  private async readFile(name: string): Promise<string | undefined> {
+    try {
+      return await readFile(this.file(name), 'utf8')
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+      throw new StoreError(
+        `Record "${name}" of session "${this.session}" could not be read.`,
+        { store: 'FolderStorage', operation: 'read', key: this.session },
+        { cause: error },
+      )
+    }
+  }
+
+  private async writeBeside(name: string, text: string): Promise<void> {
+    const file = await open(this.temporary(name), 'w', 0o600)
+    try {
+      await file.writeFile(text)
+      await file.sync()
+    } finally {
+      await file.close()
+    }
+  }
+
+  private file(name: string): string {
+    // As Baileys' own multi-file state does, so that its folders are taken over.
+    return join(this.path, `${name.replaceAll('/', '__').replaceAll(':', '-')}.json`)
+  }
+
+  private temporary(name: string): string {
+    return `${this.file(name)}${TEMPORARY}`
+  }
+}
+
+/** Makes the renames durable; some systems cannot flush a folder, and need not. */
+async function syncFolder(path: string): Promise<void> {
+  const folder = await open(path, 'r')
+  try {
+    await folder.sync()
+  } catch (error) {
+    if (!['EPERM', 'EINVAL', 'EISDIR'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error
+  } finally {
+    await folder.close()
+  }
+}
+
+async function inParallel<T>(items: readonly T[], run: (item: T) => Promise<void>): Promise<void> {
+  let index = 0
+  const lane = async () => {
+    while (index < items.length) await run(items[index++] as T)
+  }
+  await Promise.all(Array.from({ length: Math.min(PARALLEL, items.length) }, lane))
+}
+
+function noop(): void {}

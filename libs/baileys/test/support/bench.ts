@@ -1,0 +1,90 @@
+/** A provider against the double of WhatsApp Web, with a session folder of its own. */
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { once } from 'node:events'
+import { RecordingSink } from '@botmesh/core/testing'
+import { BaileysProvider, type BaileysOptions } from '@botmesh/baileys'
+import {
+  SignalPerson,
+  trustDoubleCertificates,
+  WhatsAppWebDouble,
+} from '../../../../test/doubles/whatsapp-web/index.js'
+
+trustDoubleCertificates()
+
+export const PHONE = '5215550001111'
+
+export class Bench {
+  readonly ana = new SignalPerson('5215550002222', '77000000000001', 'Ana')
+  readonly sinks: RecordingSink[] = []
+  private readonly providers: BaileysProvider[] = []
+
+  private constructor(
+    readonly whatsapp: WhatsAppWebDouble,
+    readonly folder: string,
+  ) {
+    whatsapp.addPerson(this.ana)
+  }
+
+  static async start(): Promise<Bench> {
+    return new Bench(await WhatsAppWebDouble.start(), await mkdtemp(join(tmpdir(), 'botmesh-baileys-')))
+  }
+
+  provider(options: Partial<BaileysOptions> = {}): BaileysProvider {
+    const provider = new BaileysProvider({
+      session: 'tienda',
+      folder: this.folder,
+      printQr: false,
+      waWebSocketUrl: this.whatsapp.url,
+      // The double has no history: waiting for it would hold the first messages back for 20 s.
+      socketOptions: { shouldSyncHistoryMessage: () => false },
+      ...options,
+    })
+    this.providers.push(provider)
+    return provider
+  }
+
+  sink(): RecordingSink {
+    const sink = new RecordingSink()
+    this.sinks.push(sink)
+    return sink
+  }
+
+  /** Starts a provider and pairs it as the account's phone would. */
+  async pair(
+    provider = this.provider(),
+    sink = this.sink(),
+    abort = new AbortController(),
+  ): Promise<{ provider: BaileysProvider; sink: RecordingSink; abort: AbortController }> {
+    await provider.start(sink, abort.signal)
+    await sink.until(() => sink.pairings.length > 0)
+    this.whatsapp.scan(sink.pairings[0]?.value ?? '', PHONE)
+    await sink.until(() => isOpen(sink))
+    return { provider, sink, abort }
+  }
+
+  /** A paired session on disk, with nothing connected. */
+  async paired(): Promise<void> {
+    const { provider } = await this.pair()
+    await provider.stop()
+  }
+
+  async gone(): Promise<void> {
+    while (this.whatsapp.open > 0) await once(this.whatsapp, 'gone')
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all(this.providers.map((one) => one.stop()))
+    await this.whatsapp.stop()
+    await rm(this.folder, { recursive: true, force: true })
+  }
+}
+
+export function isOpen(sink: RecordingSink): boolean {
+  return sink.states.at(-1)?.status === 'open'
+}
+
+export function statuses(sink: RecordingSink): string[] {
+  return sink.states.map((state) => (state.status === 'closed' ? `closed:${state.reason}` : state.status))
+}
