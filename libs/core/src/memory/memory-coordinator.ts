@@ -98,18 +98,14 @@ export class MemoryBackend implements CoordinationBackend {
 
 export interface MemoryCoordinatorOptions extends CoordinatorOptions {
   hub: MemoryCoordinationHub
-  /** Stands between the client logic and the hub: fault injection. */
-  wrap?: (backend: CoordinationBackend) => CoordinationBackend
   /** Set by `MemoryStore.coordinator`. */
   sharesWith?: (store: unknown) => boolean
-  /** Set by tests that play several processes. */
-  processId?: string
 }
 
 export class MemoryCoordinator extends SessionCoordinator {
   constructor(options: MemoryCoordinatorOptions) {
-    const { hub, wrap = (backend) => backend, sharesWith, ...rest } = options
-    refuseUnknownOptions('MemoryCoordinator', rest, [...COORDINATOR_OPTIONS, 'processId'])
+    const { hub, sharesWith, ...rest } = options
+    refuseUnknownOptions('MemoryCoordinator', rest, COORDINATOR_OPTIONS)
     if (!(hub instanceof MemoryCoordinationHub)) {
       const accepted = 'a MemoryCoordinationHub'
       throw new ConfigError(`Option "hub" of MemoryCoordinator is missing; accepted: ${accepted}.`, {
@@ -117,7 +113,7 @@ export class MemoryCoordinator extends SessionCoordinator {
         accepted,
       })
     }
-    super({ ...rest, backend: wrap(new MemoryBackend(hub, sharesWith)) })
+    super({ ...rest, backend: new MemoryBackend(hub, sharesWith) })
   }
 
   /**

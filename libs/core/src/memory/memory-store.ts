@@ -26,7 +26,7 @@ import { refuseUnknownOptions } from '../kernel/options.js'
 import type { CoordinatorOptions } from '../runtime/session-coordinator.js'
 import { systemClock, systemRandom } from '../runtime/system-clock.js'
 import { MemoryCoordinationHub } from './memory-hub.js'
-import { MemoryCoordinator, type MemoryCoordinatorOptions } from './memory-coordinator.js'
+import { MemoryCoordinator } from './memory-coordinator.js'
 import { MemoryData } from './memory-data.js'
 import { attempt, MemoryLocks } from './memory-locks.js'
 import { MemoryLog } from './memory-log.js'
@@ -85,9 +85,7 @@ export class MemoryStore implements Store, StateStore, LockStore {
   }
 
   /** A coordinator whose turns live beside this store's data, so that a turn commits in one step (C2, Z4). */
-  coordinator(
-    options: CoordinatorOptions & Pick<MemoryCoordinatorOptions, 'wrap' | 'processId'> = {},
-  ): MemoryCoordinator {
+  coordinator(options: CoordinatorOptions = {}): MemoryCoordinator {
     return new MemoryCoordinator({
       clock: this.clock,
       random: this.random,

@@ -36,6 +36,10 @@ export interface CoordinatorOptions {
   clock?: Clock
   random?: Random
   logger?: Logger
+  /** Stands between the client logic and the backend: fault injection, measurements. */
+  wrap?: (backend: CoordinationBackend) => CoordinationBackend
+  /** The same for all coordinators of one process; only tests that play several processes set it. */
+  processId?: string
 }
 
 /** Names for `refuseUnknownOptions` of those who extend these options. */
@@ -47,12 +51,12 @@ export const COORDINATOR_OPTIONS = [
   'clock',
   'random',
   'logger',
+  'wrap',
+  'processId',
 ] as const
 
 export interface SessionCoordinatorOptions extends CoordinatorOptions {
   backend: CoordinationBackend | ShardedBackend
-  /** The same for all coordinators of one process; only tests that play several processes set it. */
-  processId?: string
 }
 
 const DEFAULT_WAIT_MS = 120_000
@@ -132,10 +136,10 @@ export class SessionCoordinator extends Coordinator {
   private shardAt(index: number): SessionShard {
     const known = this.shards.get(index)
     if (known) return known
-    const { backend, processId = thisProcess } = this.options
+    const { backend, processId = thisProcess, wrap = (unwrapped) => unwrapped } = this.options
     const { clock, random, logger, leaseMs, replicaId, maxPollMs } = this
     const shard = new SessionShard({
-      backend: 'shardOf' in backend ? backend.shard(index) : backend,
+      backend: wrap('shardOf' in backend ? backend.shard(index) : backend),
       context: { leaseMs, callTimeoutMs: leaseMs / 3, replicaId, clock, random, logger },
       processId,
       maxPollMs,

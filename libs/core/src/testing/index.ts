@@ -17,3 +17,19 @@ export {
   type MemoryCoordinationHubOptions,
   type MemoryCoordinatorOptions,
 } from '../memory/index.js'
+export { CallFaults, type CallFaultOptions } from './call-faults.js'
+export {
+  FaultyBackend,
+  randomFaults,
+  type BackendCall,
+  type Fault,
+  type FaultPlan,
+} from './faulty-backend.js'
+export { coordinatorSuite } from './conformance/coordinator.suite.js'
+export { memoryBed } from './conformance/memory-bed.js'
+export type {
+  CoordinationBed,
+  CoordinatorFixture,
+  CoordinatorGuarantees,
+} from './conformance/coordination-bed.js'
+export type { Matchers, TestApi } from './conformance/test-api.js'
