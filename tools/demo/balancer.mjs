@@ -45,12 +45,16 @@ export async function startBalancer(options = {}) {
     for (const target of inLine()) {
       let reply
       try {
-        reply = await proxyFetch({ host: '127.0.0.1', port: target.port }, `http://${req.headers.host ?? 'localhost'}${req.url ?? '/'}`, {
-          method,
-          headers,
-          signal: AbortSignal.timeout(answerMs),
-          ...(method === 'GET' || method === 'HEAD' ? {} : { body }),
-        })
+        reply = await proxyFetch(
+          { host: '127.0.0.1', port: target.port },
+          `http://${req.headers.host ?? 'localhost'}${req.url ?? '/'}`,
+          {
+            method,
+            headers,
+            signal: AbortSignal.timeout(answerMs),
+            ...(method === 'GET' || method === 'HEAD' ? {} : { body }),
+          },
+        )
       } catch (error) {
         if (wasRefused(error)) continue
         onRoute?.({ method, url: req.url ?? '/', target: target.name, status: 504 })
@@ -71,7 +75,9 @@ export async function startBalancer(options = {}) {
     socket.on('error', () => socket.destroy())
     const target = inLine()[0]
     if (target === undefined) return void socket.destroy()
-    proxyUpgrade({ host: '127.0.0.1', port: target.port }, req, socket, head, { upgradeTimeout: answerMs }).catch(() => socket.destroy())
+    proxyUpgrade({ host: '127.0.0.1', port: target.port }, req, socket, head, {
+      upgradeTimeout: answerMs,
+    }).catch(() => socket.destroy())
   })
   await new Promise((resolve, reject) => {
     server.once('error', reject)
@@ -121,6 +127,7 @@ function forwardedHeaders(req) {
 
 /** True only if nothing can have reached the replica. @param {unknown} error */
 function wasRefused(error) {
-  for (let at = error; at instanceof Error; at = at.cause) if ('code' in at && at.code === 'ECONNREFUSED') return true
+  for (let at = error; at instanceof Error; at = at.cause)
+    if ('code' in at && at.code === 'ECONNREFUSED') return true
   return false
 }

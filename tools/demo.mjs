@@ -1,0 +1,40 @@
+/**
+ * `npm run demo`: three replicas of the shop behind a balancer, on a machine with Node and this checkout and nothing
+ * else prepared. Installs and builds what is missing, then hands over to tools/demo/main.ts.
+ *
+ *   npm run demo                     chat with it; keys kill, freeze and drain replicas
+ *   npm run demo -- --replay         webhook bodies from a file, one replica killed, one frozen; ends with a summary
+ *   npm run demo -- --in-process     as where there is no Redis: three replicas in one process
+ *   npm run demo -- --port=8080      the balancer's port, default 3000 (or a free one)
+ */
+import { spawn } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { install } from './stages/install.mjs'
+import { runQuietly } from './stages/run.mjs'
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+process.chdir(root)
+
+const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
+if (major < 20 || (major === 20 && minor < 19)) {
+  console.error(`Node 20.19 or later is needed; this is ${process.version}.`)
+  process.exit(1)
+}
+for (const [what, stage] of /** @type {const} */ ([
+  ['Installing', install],
+  ['Building', () => runQuietly([process.execPath, 'tools/build.mjs'])],
+])) {
+  console.log(`${what} …`)
+  const outcome = await stage()
+  if (outcome.failed > 0) process.exit(1)
+}
+
+// Signals reach the child by itself (same terminal) or from us; it stops what it started, then both end.
+const child = spawn(
+  process.execPath,
+  ['--import', './test/support/source-loader.mjs', 'tools/demo/main.ts', ...process.argv.slice(2)],
+  { cwd: root, stdio: 'inherit' },
+)
+for (const signal of /** @type {const} */ (['SIGINT', 'SIGTERM', 'SIGHUP']))
+  process.on(signal, () => child.kill(signal))
+child.on('exit', (code, signal) => process.exit(code ?? (signal === 'SIGINT' ? 130 : 1)))

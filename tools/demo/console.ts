@@ -1,0 +1,117 @@
+/** The interactive part: what is printed and which keys do what. Works without a terminal too (then no keys). */
+import type { Mesh } from './mesh.js'
+import type { DemoReplica, ReplicaEvent } from './replica.js'
+
+const KEYS = `
+  1 2 3  choose a replica      k  kill it (SIGKILL)       f  freeze it, or thaw it (SIGSTOP, SIGCONT)
+  l      choose the leader     d  drain it (as a deploy)  s  start it again
+  h      this help             q  quit`
+
+export class DemoConsole {
+  private chosen: DemoReplica
+  /** The replica that did the leader-only job last. */
+  private leader: string | undefined
+
+  constructor(
+    private readonly mesh: Mesh,
+    private readonly print: (line: string) => void,
+    private readonly quit: () => void,
+  ) {
+    const [first] = mesh.replicas
+    if (first === undefined) throw new Error('The demo needs a replica.')
+    this.chosen = first
+  }
+
+  greet(where: string): void {
+    const { url } = this.mesh.balancer
+    this.print(`\n  Tienda Aurora: three replicas, ${where}\n`)
+    this.print(`  Web chat  ${url}/chat      write "pedido", "order", "encuesta" or "survey"`)
+    this.print(`  Health    ${url}/health    one replica after the other`)
+    for (const { name, port } of this.mesh.replicas)
+      this.print(`            http://127.0.0.1:${port}/health    replica ${name}`)
+    this.print(process.stdin.isTTY ? KEYS : '\n  No terminal: no keys; SIGTERM ends it.')
+    this.print('')
+  }
+
+  /** Tells what a replica did, in a line. */
+  show(event: ReplicaEvent): void {
+    if (event.event === 'stock-report') this.leader = event.replica
+    const line = describe(event)
+    if (line !== undefined) this.print(`  [${event.replica}] ${line}`)
+  }
+
+  listen(): void {
+    const { stdin } = process
+    if (!stdin.isTTY) return
+    stdin.setRawMode(true)
+    stdin.setEncoding('utf8')
+    stdin.resume()
+    stdin.on('data', (key: string) => {
+      this.press(key).catch((error: unknown) =>
+        this.print(`  ${error instanceof Error ? error.message : String(error)}`),
+      )
+    })
+  }
+
+  async press(key: string): Promise<void> {
+    if (key === 'q' || key === '\u0003') return this.quit()
+    if (key === 'h') return this.print(KEYS)
+    if (key === 'l') return this.choose(this.mesh.replicas.find((one) => one.name === this.leader))
+    if (key >= '1' && key <= '9') return this.choose(this.mesh.replicas[Number(key) - 1])
+    const { chosen } = this
+    if (key === 'k') {
+      this.print(`  ${chosen.name} is killed`)
+      return this.mesh.kill(chosen)
+    }
+    if (key === 'f') return this.freezeOrThaw(chosen)
+    if (key === 'd') {
+      this.print(`  ${chosen.name} drains`)
+      this.print(`  ${chosen.name} drained in ${await this.mesh.drain(chosen)} ms`)
+      return
+    }
+    if (key === 's') {
+      if (chosen.state !== 'down') return this.print(`  ${chosen.name} is ${chosen.state}`)
+      await this.mesh.begin(chosen)
+      this.print(`  ${chosen.name} is up again: http://127.0.0.1:${chosen.port}/health`)
+    }
+  }
+
+  private choose(replica: DemoReplica | undefined): void {
+    if (replica === undefined) return this.print('  Not known yet.')
+    this.chosen = replica
+    this.print(
+      `  ${replica.name} is chosen${replica.name === this.leader ? ' (it leads)' : ''}; it is ${replica.state}`,
+    )
+  }
+
+  private freezeOrThaw(replica: DemoReplica): void {
+    if (replica.state === 'frozen') {
+      replica.thaw()
+      return this.print(`  ${replica.name} goes on`)
+    }
+    if (replica.state !== 'up') return this.print(`  ${replica.name} is ${replica.state}`)
+    this.print(
+      replica.freeze()
+        ? `  ${replica.name} is frozen; press f again to let it go on`
+        : '  In one process no replica can be frozen alone: this takes Redis.',
+    )
+  }
+}
+
+function describe(event: ReplicaEvent): string | undefined {
+  const text = (name: string) => String(event[name] ?? '-')
+  switch (event.event) {
+    case 'handled':
+      return `${text('chat')}  message ${text('messageId')}  fence ${text('fence')}  before: ${text('previousHolder')}`
+    case 'handover':
+      return `${text('chat')}  conversation "${text('conversation')}" ${text('outcome')}`
+    case 'lease-lost':
+      return `${text('key')}  lost: ${text('reason')}`
+    case 'stock-report':
+      return `leads; sold so far: ${text('orders')} orders, ${text('pieces')} pieces`
+    case 'error':
+      return `error: ${typeof event.err === 'object' && event.err !== null && 'message' in event.err ? String(event.err.message) : '?'}`
+    default:
+      return undefined
+  }
+}
