@@ -1,11 +1,27 @@
-/** The public face of a bot (B2). Wiring only. */
-import type { Duration } from '../contracts/coordinator.js'
+/** The public face of a bot (B2). Wiring only: what happens to a message is in runtime/, who answers it in router.ts. */
+import type { Coordinator, Duration } from '../contracts/coordinator.js'
+import { CoordinationUnavailableError } from '../contracts/errors.js'
 import type { Outgoing, Sent } from '../contracts/message.js'
 import type { Provider, WebhookRequest, WebhookResponse } from '../contracts/provider.js'
 import type { Store } from '../contracts/store.js'
-import type { BotConfig, BotEvents } from './config.js'
+import {
+  FlowRegistry,
+  type ConversationContext,
+  type ConversationDefinition,
+  type FlowBuilder,
+  type FlowDefinition,
+} from '../conversation/index.js'
+import { parseDuration } from '../kernel/duration.js'
+import { MemoryStore } from '../memory/index.js'
+import { currentScope } from '../runtime/act-scope.js'
+import { webhookAnswer } from '../runtime/webhook-request.js'
+import { cron, interval } from '../scheduler/tasks.js'
+import type { BotConfig } from './config.js'
+import type { MessageContext } from './context.js'
+import { EventHub, type BotEvent, type BotListener } from './events.js'
 import type {
   BotHealth,
+  BotStatus,
   CommandOptions,
   DeadLetters,
   FlowOptions,
@@ -17,88 +33,258 @@ import type {
   TaskOptions,
   Trigger,
 } from './face.js'
+import { JournalDeadLetters } from './dead-letters.js'
+import { resolveOptions, type ResolvedOptions } from './options.js'
+import { Readiness } from './readiness.js'
+import { Router } from './router.js'
+import { RunningBot } from './running-bot.js'
+import { TaskList } from './task-list.js'
+import { UserUse } from './uses-user.js'
 
-/** Being built: signatures first, so that others can compile against them. */
 export class Bot {
   readonly config: BotConfig
-  readonly ready: Promise<void> = Promise.reject(new Error('not built yet'))
+  /** Messages given up after their last attempt (D3). */
+  readonly deadLetters: DeadLetters
+  private readonly options: ResolvedOptions
+  private readonly events: EventHub
+  private readonly registry = new FlowRegistry()
+  private readonly router = new Router()
+  private readonly userUse = new UserUse()
+  private readonly tasks: TaskList
+  private readonly readiness = new Readiness()
+  private running: RunningBot | null = null
+  private status: BotStatus = 'idle'
+  private starting: Promise<void> | null = null
+  private stopping: Promise<void> | null = null
 
+  /** @throws ConfigError that names the option, the value given and what is accepted. */
   constructor(config: BotConfig) {
+    this.options = resolveOptions(config, () => new MemoryStore())
     this.config = config
-    this.ready.catch(() => undefined)
+    const { name, logger, store } = this.options
+    this.events = new EventHub(name, logger)
+    this.tasks = new TaskList(this.options, (error) => this.events.error(error))
+    this.deadLetters = new JournalDeadLetters(store, (key) => this.running?.inbox.wake(key))
   }
 
   get name(): string {
-    return this.config.name ?? 'default'
+    return this.options.name
   }
   get provider(): Provider {
-    return this.config.provider
+    return this.options.provider
   }
   get store(): Store {
-    throw new Error('not built yet')
+    return this.options.store
   }
-  get deadLetters(): DeadLetters {
-    throw new Error('not built yet')
+  /** Null without coordination. */
+  get coordinator(): Coordinator | null {
+    return this.options.coordinator
   }
 
+  /**
+   * Resolves when this replica's transport is connected; pending on a standby (P4), and anew after a leadership was
+   * lost. Rejects only when the bot stops, and never as an unhandled rejection.
+   */
+  get ready(): Promise<void> {
+    return this.readiness.promise
+  }
+
+  /**
+   * Freezes all definitions, connects store, coordinator and transport, and begins to take messages. On a standby it
+   * resolves too. Idempotent.
+   * @throws ConfigError for what can never work; CoordinationUnavailableError if the backend stays unreachable.
+   */
   start(): Promise<void> {
-    return Promise.reject(new Error('not built yet'))
-  }
-  stop(): Promise<void> {
-    return Promise.reject(new Error('not built yet'))
-  }
-  health(): BotHealth {
-    throw new Error('not built yet')
-  }
-  send(_to: Recipient, _message: Outgoing): Promise<Sent> {
-    return Promise.reject(new Error('not built yet'))
-  }
-  handleWebhook(_request: WebhookRequest): Promise<WebhookResponse> {
-    return Promise.reject(new Error('not built yet'))
-  }
-  on<E extends keyof BotEvents>(_event: E, _listener: (payload: BotEvents[E]) => unknown): this {
-    return this
-  }
-  off<E extends keyof BotEvents>(_event: E, _listener: (payload: BotEvents[E]) => unknown): this {
-    return this
-  }
-  listenerCount(_event: keyof BotEvents): number {
-    return 0
+    if (this.status === 'starting' || this.status === 'running') return this.starting ?? Promise.resolve()
+    this.starting = this.begin()
+    return this.starting
   }
 
-  // The flow builder and the contexts of steps come from conversation/; `any` until they have landed.
-  flow<S extends object = Record<string, unknown>>(
-    _name: string,
-    _options?: FlowOptions,
-    _state?: S,
-  ): // oxlint-disable-next-line no-explicit-any
-  any {
-    throw new Error('not built yet')
+  /**
+   * Takes no more messages, lets what runs finish or suspends it, disconnects, resigns and releases, within
+   * `drainMs`. The next replica takes over at once. Idempotent; never rejects.
+   */
+  stop(): Promise<void> {
+    if (this.status === 'idle' || this.status === 'stopped') {
+      this.readiness.end()
+      return this.stopping ?? Promise.resolve()
+    }
+    if (this.status === 'stopping' && this.stopping !== null) return this.stopping
+    this.stopping = this.end()
+    return this.stopping
   }
-  // oxlint-disable-next-line no-explicit-any
-  conversation(_name: string, _run: (c: any, ctx: any) => unknown): this {
+
+  /** A snapshot for health checks (N4). No I/O. */
+  health(): BotHealth {
+    const { coordinator, provider, exclusive } = this.options
+    return {
+      bot: this.name,
+      status: this.status,
+      role: this.running?.session.role ?? (exclusive ? 'follower' : 'shared'),
+      ready: this.status === 'running' && this.running?.session.open === true,
+      provider: { id: provider.id, state: provider.state },
+      coordinator:
+        coordinator === null
+          ? null
+          : {
+              replicaId: coordinator.replicaId,
+              incarnation: coordinator.incarnation,
+              status: coordinator.status,
+            },
+      inFlight: this.running?.inbox.inFlight ?? 0,
+    }
+  }
+
+  /**
+   * Writes to a chat. Called by a handler or a step it is one of its effects: it rejects with `LeaseLostError` once
+   * that turn is lost, and with durability it is not made twice. Otherwise it belongs to no turn.
+   * @throws ProviderNotLeaderError on a standby (P4), SendError, LeaseLostError
+   */
+  async send(to: Recipient, message: Outgoing): Promise<Sent> {
+    const act = currentScope()
+    if (act !== undefined && act.revoked !== null) throw act.revoked
+    const { running } = this
+    if (running === null) throw new CoordinationUnavailableError('stopped')
+    const target = typeof to === 'string' ? { chatId: to } : to
+    const current = act?.current ?? null
+    if (running.owns(current)) return current.sendTo(target, message, null)
+    // A handler of another bot: its turn decides whether it may act, this bot's transport sends.
+    current?.assertLive()
+    return running.gate.deliver(target, typeof message === 'string' ? { text: message } : message)
+  }
+
+  /**
+   * Hands a webhook call to the transport. Never throws. 503 with Retry-After where this replica cannot take it now:
+   * a standby of an exclusive transport (P1), before start, while it stops. 404 if the transport has no webhook.
+   */
+  async handleWebhook(request: WebhookRequest): Promise<WebhookResponse> {
+    const { provider } = this.options
+    if (provider.handle === undefined) return webhookAnswer(404, 'no webhook here')
+    if (this.status !== 'running') return webhookAnswer(503, 'not running')
+    if (this.running?.session.maySend !== true) return webhookAnswer(503, 'standing by')
+    try {
+      return await provider.handle(request)
+    } catch (error) {
+      this.events.error(error)
+      return webhookAnswer(500, 'failed')
+    }
+  }
+
+  /** Listens to an event. Listeners can do no harm: what they throw is logged. @throws ConfigError for no event. */
+  on<E extends BotEvent>(event: E, listener: BotListener<E>): this {
+    this.events.on(event, listener)
     return this
   }
-  command(_name: string, _handler: MessageHandler, _options?: CommandOptions): this {
+  off<E extends BotEvent>(event: E, listener: BotListener<E>): this {
+    this.events.off(event, listener)
     return this
   }
-  hears(_trigger: Trigger, _handler: MessageHandler): this {
+  listenerCount(event: BotEvent): number {
+    return this.events.count(event)
+  }
+
+  /** Declares a flow: named steps over one JSON state (B3). @throws ConfigError after start. */
+  flow<S extends object = Record<string, unknown>>(name: string, options: FlowOptions = {}): FlowBuilder<S> {
+    const builder = this.registry.flow<S>(name, options)
+    this.userUse.addFlow(() => builder.definition().steps)
+    return builder
+  }
+
+  /** Declares an asynchronous conversation: a function that can ask. */
+  conversation<S extends object = Record<string, unknown>>(
+    name: string,
+    run: (c: ConversationContext<S>, ctx: MessageContext) => unknown,
+    options: { on?: Trigger } = {},
+  ): this {
+    this.registry.conversation<S>(name, run, options)
+    this.userUse.add(run)
     return this
   }
-  onMessage(_handler: MessageHandler): this {
+
+  /** Declares a flow or conversation given as an object (`defineFlow`). */
+  define<S extends object>(definition: FlowDefinition<S> | ConversationDefinition<S>): this {
+    this.registry.add(definition)
+    if ('run' in definition) this.userUse.add(definition.run)
+    else this.userUse.addFlow(() => definition.steps)
     return this
   }
-  before(_event: 'message', _hook: MessageHook): this {
+
+  /**
+   * `/name` (also `/name@bot`, and with words after it, `ctx.args`), or the bare name as the whole message.
+   * @param options.interrupt also in the middle of a conversation, before it sees the message.
+   */
+  command(name: string, handler: MessageHandler, options?: CommandOptions): this {
+    this.router.command(name, handler, options)
     return this
   }
-  every(interval: Duration, fn: TaskHandler): Task
-  every(interval: Duration, options: TaskOptions, fn: TaskHandler): Task
-  every(_interval: Duration, _options: TaskOptions | TaskHandler, _fn?: TaskHandler): Task {
-    throw new Error('not built yet')
+
+  /** Messages that no conversation and no command took: a text (the whole message) or a pattern. First one wins. */
+  hears(trigger: Trigger, handler: MessageHandler): this {
+    this.router.hears(trigger, handler)
+    return this
   }
-  schedule(cron: string, fn: TaskHandler): Task
-  schedule(cron: string, options: TaskOptions, fn: TaskHandler): Task
-  schedule(_cron: string, _options: TaskOptions | TaskHandler, _fn?: TaskHandler): Task {
-    throw new Error('not built yet')
+
+  /** What nobody else took. Several are run in the order declared. */
+  onMessage(handler: MessageHandler): this {
+    this.router.onMessage(handler)
+    return this
+  }
+
+  /** Runs before routing; may change `ctx.body`, `ctx.type` and `ctx.lang`. Returning `false` drops the message. */
+  before(event: 'message', hook: MessageHook): this {
+    this.router.before(event, hook)
+    return this
+  }
+
+  /** A task on every replica, each interval from start to stop (J2). It never overlaps itself. */
+  every(every: Duration, fn: TaskHandler): Task
+  every(every: Duration, options: TaskOptions, fn: TaskHandler): Task
+  every(every: Duration, options: TaskOptions | TaskHandler, fn?: TaskHandler): Task {
+    return this.tasks.add(interval(parseDuration('every', every, { minMs: 1 })), options, fn)
+  }
+
+  /** The same at each occurrence of a cron expression. @throws ConfigError if it cannot be read. */
+  schedule(expression: string, fn: TaskHandler): Task
+  schedule(expression: string, options: TaskOptions, fn: TaskHandler): Task
+  schedule(expression: string, options: TaskOptions | TaskHandler, fn?: TaskHandler): Task {
+    const timeZone = typeof options === 'function' ? undefined : options.timeZone
+    return this.tasks.add(cron(expression, timeZone), options, fn)
+  }
+
+  private async begin(): Promise<void> {
+    if (this.stopping !== null) await this.stopping
+    this.status = 'starting'
+    const { options, registry, router, events } = this
+    try {
+      registry.freeze()
+      router.freeze()
+      const converses = this.userUse.flows > 0
+      const usesUser = options.userState === 'always' || this.userUse.found(router, options)
+      const running = new RunningBot(options, { registry, router, converses, usesUser }, events, () =>
+        this.readiness.follow(this.running?.session),
+      )
+      this.running = running
+      this.readiness.begin()
+      await running.start()
+      if (this.running !== running) return
+      this.status = 'running'
+      this.tasks.start()
+      this.readiness.follow(running.session)
+    } catch (error) {
+      this.running = null
+      this.status = 'idle'
+      throw error
+    }
+  }
+
+  private async end(): Promise<void> {
+    const starting = this.status === 'starting' ? this.starting : null
+    this.status = 'stopping'
+    await starting?.catch(() => undefined)
+    await this.tasks.stop(this.options.drainMs)
+    await this.running?.stop()
+    this.running = null
+    this.status = 'stopped'
+    this.readiness.end()
   }
 }

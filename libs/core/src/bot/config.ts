@@ -65,6 +65,11 @@ export interface BotConfig {
   /** Replaces texts of the library, by language and id (B5). */
   texts?: Record<string, Record<string, string>>
   logger?: Logger
+  /**
+   * When the writer's state (`ctx.user`) is read before a message is handled. `'auto'` (default): if a handler may
+   * use it, as far as their code shows; `'always'`: set it where a handler hides its use.
+   */
+  userState?: 'auto' | 'always'
   /** Bounds `stop()`. Default 10 s. */
   drainMs?: Duration
   /** Most messages of one chat that may wait on this replica; more are refused and reported. Default 1,000. */

@@ -203,6 +203,20 @@ export class SendError extends BotmeshError<{
   }
 }
 
+/** A message was given up after its last attempt and stands among the dead letters now (D3). */
+export class DeadLetterError extends BotmeshError<{ key: string; recordId: string; attempts: number }> {
+  static override readonly brand: string = 'DeadLetterError'
+  readonly code = 'DEAD_LETTER'
+
+  constructor(key: string, recordId: string, attempts: number, cause: unknown) {
+    super(
+      `Message "${recordId}" of "${key}" failed ${attempts} times and was moved to the dead letters; see bot.deadLetters.`,
+      { key, recordId, attempts },
+      { cause },
+    )
+  }
+}
+
 /** A transport could not connect or was refused by its platform. */
 export class ProviderError extends BotmeshError<{ provider: string; reason: string; final: boolean }> {
   static override readonly brand: string = 'ProviderError'

@@ -6,6 +6,7 @@ import type { ConversationMarker, FlowCheckpoint } from './checkpoint-store.js'
 import type { JournalRecord } from './journal.js'
 import type { OutboxEntry } from './outbox.js'
 import type { Message } from './message.js'
+import type { UserRecord } from './user-store.js'
 
 /** What a turn needs to know of its chat. */
 export interface ChatState {
@@ -17,6 +18,8 @@ export interface ChatState {
   record?: JournalRecord | null
   /** With durability: sends known for that record and the checkpoint. */
   outbox?: OutboxEntry[]
+  /** State of the user asked for, null if there is none; absent: not read, ask the `UserStore`. */
+  user?: UserRecord | null
   /** A stored value could not be read (corrupt, unknown version): it was moved aside; report it. */
   damaged?: { what: string; key: string; error: string }[]
 }
@@ -25,6 +28,8 @@ export interface ChatState {
 export interface ReadOptions {
   /** Also `record` and `outbox`. */
   journal?: boolean
+  /** Also this user's state (`ctx.user`), where it can be had in the same trip; else `user` stays absent. */
+  user?: string
 }
 
 /** What arrives with a message, noted in the same trip as the ticket where possible. */

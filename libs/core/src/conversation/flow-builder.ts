@@ -45,7 +45,9 @@ export class FlowBuilder<State extends object = Record<string, unknown>> {
       const answer = await c.ask(await resolveQuestion(question, c), options)
       Object.assign(c.state, { [name]: answer })
     }
-    return this.#add({ name, kind: 'ask', run })
+    // For those who read code (`c.goto`, `ctx.user`): a fixed question has none of the application's.
+    const source = typeof question === 'function' ? question : () => undefined
+    return this.#add({ name, kind: 'ask', run, source })
   }
 
   /**

@@ -1,0 +1,310 @@
+/** One run of a bot, from start to stop: puts the parts of the runtime together and drives their life. */
+import type { Timer } from '../contracts/clock.js'
+import { DeadLetterError, LeaseLostError } from '../contracts/errors.js'
+import { parseChatKey } from '../kernel/chat-key.js'
+import { createConversations, type FlowRegistry } from '../conversation/index.js'
+import type { ConversationEngine, ConversationHost, TurnScope } from '../conversation/port.js'
+import { runInScope } from '../runtime/act-scope.js'
+import { isStateStore } from '../runtime/chat-access.js'
+import { Inbox, type InboxOptions } from '../runtime/inbox.js'
+import { JournalSweep } from '../runtime/journal-sweep.js'
+import { ProviderSession } from '../runtime/provider-session.js'
+import { SendGate } from '../runtime/send-gate.js'
+import { beginUse, endUse } from '../runtime/shared-use.js'
+import { SpanFactory, type LocalTurn } from '../runtime/span-factory.js'
+import type { Span } from '../runtime/span.js'
+import { TurnRunner } from '../runtime/turn-runner.js'
+import { Dispatcher, userIdOf } from './dispatcher.js'
+import type { EventHub } from './events.js'
+import type { ResolvedOptions } from './options.js'
+import type { Router } from './router.js'
+import { warnAtStart } from './start-warnings.js'
+import { TextCatalogue } from './texts.js'
+
+export interface Definitions {
+  registry: FlowRegistry
+  router: Router
+  /** There are flows or conversations. */
+  converses: boolean
+  usesUser: boolean
+}
+
+/** Of the time for a drain, what is left for suspending, resigning and disconnecting. */
+const DRAIN_RESERVE = 0.25
+/** Without coordination there is no lease to measure by. */
+const SWEEP_ALONE_MS = 5000
+
+export class RunningBot {
+  readonly session: ProviderSession
+  readonly gate: SendGate
+  readonly inbox: Inbox
+  readonly engine: ConversationEngine
+  readonly spans: SpanFactory
+  private readonly dispatcher: Dispatcher
+  private readonly sweep: JournalSweep | null
+  private readonly shared: boolean
+  private readonly incarnations = new Set<string>()
+  private readonly texts: TextCatalogue
+  private unsubscribe: () => void = () => undefined
+  private lastFence = 0
+
+  constructor(
+    private readonly options: ResolvedOptions,
+    private readonly definitions: Definitions,
+    private readonly events: EventHub,
+    onState: () => void,
+  ) {
+    const { store, coordinator } = options
+    this.shared = coordinator !== null && coordinator.sharesBackendWith(store)
+    this.texts = new TextCatalogue(options.texts, options.locale)
+    this.engine = createConversations(this.conversationHost(), definitions.registry)
+    this.session = this.makeSession(onState)
+    this.gate = new SendGate({ ...options, assertMaySend: () => this.session.assertMaySend() })
+    this.spans = this.makeSpans()
+    this.dispatcher = this.makeDispatcher()
+    this.inbox = new Inbox(this.inboxOptions())
+    this.sweep = this.makeSweep()
+  }
+
+  /** Connects store and coordinator, then the transport or the candidacy for it. Undoes itself if it fails. */
+  async start(): Promise<void> {
+    const { store, coordinator } = this.options
+    beginUse(store, true)
+    if (coordinator !== null) beginUse(coordinator, coordinator.status.status === 'idle')
+    try {
+      await store.open?.()
+      await coordinator?.start()
+      warnAtStart(this.options, this.shared)
+      if (coordinator !== null) this.unsubscribe = coordinator.onLost((lost) => this.turnLost(lost))
+      await this.session.start()
+      this.sweep?.start()
+    } catch (error) {
+      this.inbox.close()
+      await this.session.stop()
+      await this.release()
+      throw error
+    }
+  }
+
+  /** Drains within `drainMs`, then lets go of everything. Never rejects. */
+  async stop(): Promise<void> {
+    const { drainMs, provider } = this.options
+    this.sweep?.stop()
+    this.inbox.close()
+    const patience = drainMs * (1 - DRAIN_RESERVE)
+    if (!(await this.within(patience, this.inbox.whenIdle()))) {
+      this.inbox.giveUpWaiting()
+      for (const span of this.spans.live) span.stop(new LeaseLostError(span.key, 'stopped'))
+      await this.within((drainMs * DRAIN_RESERVE) / 2, this.inbox.whenIdle())
+    }
+    this.engine.stop(new LeaseLostError(provider.id, 'stopped'))
+    await this.within((drainMs * DRAIN_RESERVE) / 2, this.session.stop())
+    await this.release()
+  }
+
+  /** The span that acts for the calling code, if it is one of this bot's. */
+  owns(scope: TurnScope | null): scope is Span {
+    return this.spans.live.has(scope as Span)
+  }
+
+  private async release(): Promise<void> {
+    this.unsubscribe()
+    const { coordinator, store } = this.options
+    try {
+      if (coordinator !== null && endUse(coordinator)) await coordinator.stop()
+    } catch (error) {
+      this.events.error(error)
+    }
+    try {
+      if (endUse(store)) await store.close?.()
+    } catch (error) {
+      this.events.error(error)
+    }
+  }
+
+  /** True if `work` was done within `ms`. */
+  private within(ms: number, work: Promise<void>): Promise<boolean> {
+    return new Promise((resolve) => {
+      const timer: Timer = this.options.clock.setTimeout(() => resolve(false), ms)
+      void work.then(() => {
+        timer.cancel()
+        resolve(true)
+      })
+    })
+  }
+
+  private conversationHost(): ConversationHost {
+    const { clock, random, logger, conversation } = this.options
+    return {
+      clock,
+      random,
+      logger,
+      options: conversation,
+      wake: (key, timerId, act) => this.wakeConversation(key, timerId, act),
+      runIn: runInScope,
+      contextFor: (scope) => this.dispatcher.contextOf(scope as Span),
+      handedOver: (event) => this.events.emit('coordination:handover', event),
+      text: (id, lang, values) => this.texts.find(id, lang, values),
+      report: (error) => this.events.error(error),
+    }
+  }
+
+  /** T5. A former leader of an exclusive transport cannot speak: the chat is the new leader's, its copy is not. */
+  private wakeConversation(key: string, id: string, act: (scope: TurnScope) => Promise<void>): void {
+    if (this.session.maySend) {
+      this.inbox.timer(key, id, act, () => this.engine.localRevision(key) !== undefined)
+    } else this.engine.drop(key, new LeaseLostError(key, 'revoked'))
+  }
+
+  private makeSession(onState: () => void): ProviderSession {
+    const { options, events } = this
+    return new ProviderSession({
+      ...options,
+      coordinator: options.exclusive ? options.coordinator : null,
+      log: options.store.log,
+      message: (message) => this.inbox.accept(message),
+      onLead: (name, fence) => {
+        events.emit('coordination:leader', { name, fence })
+        void this.sweep?.look()
+      },
+      onFollow: (name, reason) => {
+        onState()
+        events.emit('coordination:follower', { name, reason })
+      },
+      onState: (state) => {
+        onState()
+        events.emit('provider:state', state)
+      },
+      onPairing: (pairing) => events.emit('provider:pairing', pairing),
+      report: (error) => events.error(error),
+    })
+  }
+
+  private makeSpans(): SpanFactory {
+    const { options } = this
+    return new SpanFactory({
+      ...options,
+      provider: options.provider.id,
+      engine: this.engine,
+      gate: this.gate,
+      coordinated: options.coordinator !== null,
+      shared: this.shared,
+      resendUncertain: options.provider.capabilities?.uncertainSends === 'resend',
+      readsChats: this.definitions.converses,
+      isOwn: (incarnation) => this.isOwn(incarnation),
+      report: (error) => this.events.error(error),
+    })
+  }
+
+  private makeDispatcher(): Dispatcher {
+    const { options, definitions } = this
+    return new Dispatcher({
+      ...definitions,
+      bot: options.name,
+      provider: options.provider.id,
+      store: options.store,
+      engine: this.engine,
+      gate: this.gate,
+      events: this.events,
+      texts: this.texts,
+      logger: options.logger,
+      now: () => options.clock.now(),
+    })
+  }
+
+  private makeRunner(): TurnRunner {
+    const { options, events } = this
+    const { journal, maxAttempts, retryMs, maxRetryMs } = options
+    return new TurnRunner({
+      clock: options.clock,
+      engine: this.engine,
+      spans: this.spans,
+      handler: this.dispatcher,
+      settleMs: options.settleMs,
+      attempts: journal
+        ? { max: maxAttempts, delayMs: (attempts) => Math.min(retryMs * 2 ** attempts, maxRetryMs) }
+        : null,
+      report: (error) => events.error(error),
+      leaseLost: (key, error) => events.emit('coordination:lease-lost', { key, reason: error.reason }),
+      deadLettered: (key, record, error) =>
+        events.error(new DeadLetterError(key, record.id, record.attempts + 1, error)),
+      failRecord: async (key, id, fence, error, delay) => {
+        await options.store.journal?.fail(key, id, fence, error, delay)
+      },
+      wakeIn: (key, ms) => this.inbox.wakeIn(key, ms),
+    })
+  }
+
+  private inboxOptions(): InboxOptions {
+    const { options, definitions } = this
+    const provider = options.provider.id
+    const reads = definitions.converses || definitions.usesUser || options.journal
+    return {
+      ...options,
+      provider,
+      turns: options.coordinator?.turns ?? null,
+      shared: this.shared,
+      runner: this.makeRunner(),
+      ...this.arrivalNotes(),
+      readOptions: (message) =>
+        reads
+          ? {
+              journal: options.journal,
+              ...(definitions.usesUser ? { user: userIdOf(provider, message.from) } : {}),
+            }
+          : undefined,
+      localTurn: options.coordinator === null && options.journal ? (key) => this.localTurn(key) : null,
+      maySend: () => this.session.maySend,
+      report: (error) => this.events.error(error),
+    }
+  }
+
+  /** Where the ticket does not carry the arrival: the chat's row, and the journal (T2). */
+  private arrivalNotes(): Pick<InboxOptions, 'arrive'> {
+    const { store, coordinator, journal } = this.options
+    if (this.shared || (coordinator === null && !journal)) return {}
+    if (isStateStore(store)) return { arrive: (key, arrival) => store.arrive(key, arrival) }
+    if (store.touchChat === undefined) return {}
+    return { arrive: async (key, { messageId, timestamp }) => store.touchChat?.(key, messageId, timestamp) }
+  }
+
+  private makeSweep(): JournalSweep | null {
+    const { store, clock, journal, coordinator, provider } = this.options
+    if (!journal || store.journal === undefined) return null
+    const leaseMs = coordinator?.leaseMs
+    return new JournalSweep({
+      journal: store.journal,
+      provider: provider.id,
+      clock,
+      everyMs: leaseMs === undefined ? SWEEP_ALONE_MS : leaseMs / 3,
+      idleMs: leaseMs ?? 0,
+      maySend: () => this.session.maySend,
+      wake: (key) => this.inbox.wake(key),
+      report: (error) => this.events.error(error),
+    })
+  }
+
+  /** A session that was lost and begun anew is still this process. */
+  private isOwn(incarnation: string): boolean {
+    const { coordinator } = this.options
+    if (coordinator !== null) this.incarnations.add(coordinator.incarnation)
+    return this.incarnations.has(incarnation)
+  }
+
+  private turnLost({ key, reason }: { key: string; reason: LeaseLostError['reason'] }): void {
+    if (parseChatKey(key)?.provider !== this.options.provider.id) return
+    this.events.emit('coordination:lease-lost', { key, reason })
+  }
+
+  /** Fences that grow across restarts of a single process, as those of a coordinator do (L4). */
+  private localTurn(key: string): LocalTurn {
+    this.lastFence = Math.max(this.lastFence + 1, Math.floor(this.options.clock.now() * 1000))
+    return {
+      local: true,
+      key,
+      fence: this.lastFence,
+      assertHeld: () => undefined,
+      release: () => Promise.resolve(),
+    }
+  }
+}

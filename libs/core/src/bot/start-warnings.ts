@@ -1,0 +1,24 @@
+/** What a bot says at start about what it cannot promise (S1, K2). */
+import { isStateStore } from '../runtime/chat-access.js'
+import type { ResolvedOptions } from './options.js'
+
+export function warnAtStart(options: ResolvedOptions, shared: boolean): void {
+  const { store, coordinator, logger, name, provider } = options
+  if (coordinator === null) return
+  const warn = (message: string) =>
+    logger.warn({ bot: name, store: store.kind, provider: provider.id }, message)
+  if (!store.shared && !shared) {
+    warn(
+      `The ${store.kind} store keeps the data of this process only: on another replica a conversation is not found. Use a shared store with coordination across processes.`,
+    )
+  }
+  if (isStateStore(store)) return
+  if (store.setCheckpointIf === undefined || store.clearCheckpointIf === undefined) {
+    warn(
+      `The ${store.kind} store has no setCheckpointIf and clearCheckpointIf: checkpoints are guarded by this replica's own fence only, so a replica that was frozen could overwrite a newer one.`,
+    )
+  }
+  warn(
+    `The ${store.kind} store has no fenced state: messages are deduplicated per process only, and interrupted conversations leave no marker.`,
+  )
+}

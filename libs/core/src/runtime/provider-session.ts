@@ -1,0 +1,223 @@
+/**
+ * Connects the transport, on this replica alone if it is exclusive (P1–P4).
+ *
+ *   shared      started by start(), on every replica
+ *   follower    stands for `provider:<id>`, transport stopped
+ *   leader      elected; transport started under the leadership's signal and fence
+ *
+ * follower → leader: elected. leader → follower: the leadership is lost (the transport's signal aborts at once), or
+ * the transport stayed closed for `providerDownMs` (stopped first, then resigned, so that two sockets of one account
+ * never overlap). Starts and stops of the transport are made one after the other, in the order they were decided;
+ * what a former start still reports is ignored.
+ */
+import type { Clock, Random, Timer } from '../contracts/clock.js'
+import type { Candidacy, Coordinator, FollowReason, Leadership } from '../contracts/coordinator.js'
+import { BotmeshError, CoordinationUnavailableError, ProviderNotLeaderError } from '../contracts/errors.js'
+import type { Logger } from '../contracts/logger.js'
+import type { Message } from '../contracts/message.js'
+import type { MessageLog } from '../contracts/message-log.js'
+import type { Provider, ProviderSink, ProviderState } from '../contracts/provider.js'
+import { Backoff } from './backoff.js'
+
+export interface ProviderSessionOptions {
+  provider: Provider
+  /** Null: shared, every replica connects. */
+  coordinator: Coordinator | null
+  providerDownMs: number
+  clock: Clock
+  random: Random
+  logger: Logger
+  log: MessageLog | undefined
+  message(message: Message): Promise<void>
+  onLead(name: string, fence: number): void
+  onFollow(name: string, reason: FollowReason): void
+  onState(state: ProviderState): void
+  onPairing(pairing: { kind: 'qr' | 'code'; value: string }): void
+  report(error: unknown): void
+}
+
+/** After resigning for a transport that is down: long enough for a standby to connect. */
+const STAND_AGAIN_MS = 5000
+const FIRST_RESTART_MS = 1000
+const LONGEST_RESTART_MS = 60_000
+
+export class ProviderSession {
+  private candidacy: Candidacy | null = null
+  private leadership: Leadership | null = null
+  private stopped = false
+  /** Counts starts: what belongs to a former one is ignored. */
+  private generation = 0
+  private abort: AbortController | null = null
+  private transitions: Promise<void> = Promise.resolve()
+  private downTimer: Timer | null = null
+  private restartTimer: Timer | null = null
+  private readonly restartPause: Backoff
+  private isOpen = false
+
+  constructor(private readonly options: ProviderSessionOptions) {
+    this.restartPause = new Backoff(options.random, FIRST_RESTART_MS, LONGEST_RESTART_MS)
+  }
+
+  get role(): 'leader' | 'follower' | 'shared' {
+    if (this.options.coordinator === null) return 'shared'
+    return this.leadership === null ? 'follower' : 'leader'
+  }
+
+  /** The transport of this replica is connected, as far as it has said. */
+  get open(): boolean {
+    return this.isOpen
+  }
+
+  /** True where this replica's transport is meant to be connected. */
+  get maySend(): boolean {
+    return this.role !== 'follower'
+  }
+
+  /** @throws ProviderNotLeaderError on a standby (P4). LeaseLostError if the leadership's lease has run out. */
+  assertMaySend(): void {
+    if (this.options.coordinator === null) return
+    if (this.leadership === null) throw new ProviderNotLeaderError(this.options.provider.id)
+    this.leadership.assertHeld()
+  }
+
+  /** Shared: rejects with what can never work. Exclusive: resolves at once, also on a standby. */
+  async start(): Promise<void> {
+    const { coordinator, provider } = this.options
+    if (coordinator !== null) {
+      this.candidacy = coordinator.elections.campaign(`provider:${provider.id}`, {
+        onLead: (leadership) => this.lead(leadership),
+        onFollow: (reason) => this.follow(reason),
+      })
+      return
+    }
+    await this.connect(++this.generation, null, { rejectFinal: true })
+  }
+
+  /** Disconnects, then resigns, so that the next leader's connection never meets this one. Idempotent. */
+  async stop(): Promise<void> {
+    if (this.stopped) return this.transitions
+    this.stopped = true
+    await this.disconnect()
+    this.leadership = null
+    await this.candidacy?.stop()
+  }
+
+  private lead(leadership: Leadership): void {
+    if (this.stopped) return
+    this.leadership = leadership
+    const generation = ++this.generation
+    this.restartPause.reset()
+    this.options.onLead(leadership.name, leadership.fence)
+    void this.enqueue(() => this.connect(generation, leadership))
+  }
+
+  private follow(reason: FollowReason): void {
+    const led = this.leadership !== null
+    this.leadership = null
+    if (led) void this.disconnect()
+    this.options.onFollow(`provider:${this.options.provider.id}`, reason)
+  }
+
+  private async connect(
+    generation: number,
+    leadership: Leadership | null,
+    { rejectFinal = false } = {},
+  ): Promise<void> {
+    if (generation !== this.generation || this.stopped || leadership?.signal.aborted === true) return
+    const abort = new AbortController()
+    this.abort = abort
+    const onLost = () => abort.abort(leadership?.signal.reason)
+    leadership?.signal.addEventListener('abort', onLost, { once: true })
+    try {
+      await this.options.provider.start(this.sink(generation, leadership), abort.signal)
+    } catch (error) {
+      leadership?.signal.removeEventListener('abort', onLost)
+      if (abort.signal.aborted) return
+      const final = error instanceof BotmeshError && !error.retryable
+      if (final && rejectFinal) throw error
+      this.options.report(error)
+      if (!final) return this.restartLater(generation, leadership)
+      this.setState(generation, { status: 'closed', reason: reasonOf(error), final: true })
+    }
+  }
+
+  private restartLater(generation: number, leadership: Leadership | null): void {
+    this.watchDown(generation)
+    this.restartTimer = this.options.clock.setTimeout(() => {
+      if (generation === this.generation) void this.enqueue(() => this.connect(generation, leadership))
+    }, this.restartPause.next())
+  }
+
+  /** Aborts at once; resolves when nothing of the transport runs. */
+  private disconnect(): Promise<void> {
+    this.generation++
+    this.isOpen = false
+    this.downTimer?.cancel()
+    this.downTimer = null
+    this.restartTimer?.cancel()
+    this.abort?.abort(new CoordinationUnavailableError('stopped'))
+    this.abort = null
+    return this.enqueue(() => this.options.provider.stop())
+  }
+
+  private enqueue(step: () => Promise<void>): Promise<void> {
+    const run = this.transitions.then(step).catch((error: unknown) => this.options.report(error))
+    this.transitions = run
+    return run
+  }
+
+  private sink(generation: number, leadership: Leadership | null): ProviderSink {
+    const { clock, random, logger, log } = this.options
+    const current = () => generation === this.generation
+    return {
+      message: (message) =>
+        current()
+          ? this.options.message(message)
+          : Promise.reject(new CoordinationUnavailableError('stopped')),
+      state: (state) => this.setState(generation, state),
+      pairing: (pairing) => {
+        if (current()) this.options.onPairing(pairing)
+      },
+      error: (error) => this.options.report(error),
+      logger,
+      clock,
+      random,
+      ...(leadership === null ? {} : { fence: leadership.fence }),
+      ...(log === undefined ? {} : { log }),
+    }
+  }
+
+  private setState(generation: number, state: ProviderState): void {
+    if (generation !== this.generation) return
+    this.isOpen = state.status === 'open'
+    if (state.status === 'closed') this.watchDown(generation)
+    else if (state.status === 'open') {
+      this.restartPause.reset()
+      this.downTimer?.cancel()
+      this.downTimer = null
+    }
+    this.options.onState(state)
+  }
+
+  /** P3: from the first `closed` on, until it is open again. */
+  private watchDown(generation: number): void {
+    if (this.leadership === null || this.downTimer !== null) return
+    this.downTimer = this.options.clock.setTimeout(() => {
+      this.downTimer = null
+      if (generation === this.generation) void this.giveWay()
+    }, this.options.providerDownMs)
+  }
+
+  private async giveWay(): Promise<void> {
+    await this.disconnect()
+    try {
+      await this.candidacy?.resign('transport-down', STAND_AGAIN_MS)
+    } catch (error) {
+      this.options.report(error)
+    }
+  }
+}
+
+function reasonOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}

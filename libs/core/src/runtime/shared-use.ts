@@ -1,0 +1,27 @@
+/**
+ * Several bots may share one coordinator or store: it is counted, and the last bot that stops ends it, if a bot had
+ * begun it. What the application began itself stays its own.
+ */
+interface Use {
+  users: number
+  begunHere: boolean
+}
+
+const uses = new WeakMap<object, Use>()
+
+/** @param idle nobody has begun `resource` yet, as far as it says. */
+export function beginUse(resource: object, idle: boolean): void {
+  const use = uses.get(resource)
+  if (use === undefined) uses.set(resource, { users: 1, begunHere: idle })
+  else use.users++
+}
+
+/** @returns true if the caller is the last user and must end `resource`. */
+export function endUse(resource: object): boolean {
+  const use = uses.get(resource)
+  if (use === undefined) return false
+  use.users--
+  if (use.users > 0) return false
+  uses.delete(resource)
+  return use.begunHere
+}

@@ -1,0 +1,209 @@
+/**
+ * Opens spans: decides what must be read before a turn's work (T7, K3), and puts together what the work acts
+ * through. A copy of a conversation in memory is used without reading only if the grant proves it current.
+ */
+import type { Clock } from '../contracts/clock.js'
+import type { Turn } from '../contracts/coordinator.js'
+import { LeaseLostError, StoreError } from '../contracts/errors.js'
+import type { JournalRecord } from '../contracts/journal.js'
+import type { ChatState } from '../contracts/state-store.js'
+import type { Store } from '../contracts/store.js'
+import { parseChatKey } from '../kernel/chat-key.js'
+import type { ConversationEngine } from '../conversation/port.js'
+import {
+  isStateStore,
+  PlainAccess,
+  SeparateAccess,
+  SharedAccess,
+  type ChatAccess,
+  type TurnLike,
+} from './chat-access.js'
+import type { SendGate } from './send-gate.js'
+import { SpanOutbox } from './span-outbox.js'
+import { Span } from './span.js'
+import type { Work } from './turn-runner.js'
+
+/** A granted turn, or the local stand-in for one. */
+export type GrantedTurn = Turn | LocalTurn
+
+/** Without coordination: exclusive by the chat's lane; its fence only orders writes in a store that fences. */
+export interface LocalTurn extends TurnLike {
+  readonly local: true
+}
+
+export interface SpanFactoryOptions {
+  provider: string
+  store: Store
+  engine: ConversationEngine
+  gate: SendGate
+  clock: Clock
+  coordinated: boolean
+  /** True if the coordinator's backend holds this store's data too. */
+  shared: boolean
+  journal: boolean
+  outbox: boolean
+  resendUncertain: boolean
+  /** False: the bot has no flows and conversations, so nothing needs to be read for them. */
+  readsChats: boolean
+  /** True for the present and former incarnations of this coordinator. */
+  isOwn(incarnation: string): boolean
+  report(error: unknown): void
+}
+
+export type Opened = { state: ChatState | undefined; record: JournalRecord | null }
+
+/** Pause between repetitions of a commit whose reply was lost. */
+const COMMIT_RETRY_MS = 100
+
+export class SpanFactory {
+  /** Spans at work now: what a drain cuts. */
+  readonly live = new Set<Span>()
+
+  constructor(private readonly options: SpanFactoryOptions) {}
+
+  access(key: string, turn: GrantedTurn | null): ChatAccess {
+    const { store, shared, clock } = this.options
+    if (turn === null) return new PlainAccess(key, null, store)
+    if (shared && !('local' in turn)) return new SharedAccess(turn, store)
+    if (isStateStore(store)) return new SeparateAccess(turn, store, clock, COMMIT_RETRY_MS)
+    return new PlainAccess(key, turn, store)
+  }
+
+  /** What the chat's work starts from, or `nothing` if there is none for this turn. */
+  async read(
+    key: string,
+    turn: GrantedTurn | null,
+    access: ChatAccess,
+    work: Work,
+  ): Promise<Opened | 'nothing'> {
+    if (work.kind === 'timer') return (await this.copyIsCurrent(key, turn, access)) ? NOTHING_READ : 'nothing'
+    const { journal } = this.options
+    if (work.kind === 'message' && !journal && turn !== null && (await access.isCommitted(work.message.id))) {
+      return 'nothing'
+    }
+    const state = await this.state(key, turn, access)
+    for (const damage of state?.damaged ?? []) this.reportDamage(damage)
+    if (!journal) return state === undefined ? NOTHING_READ : { state, record: null }
+    const record = state?.record ?? null
+    return record === null ? 'nothing' : { state, record }
+  }
+
+  span(
+    key: string,
+    turn: GrantedTurn | null,
+    access: ChatAccess,
+    work: Work,
+    opened: Opened,
+    finalAttempt: boolean,
+  ): Span {
+    const { gate, coordinated, engine } = this.options
+    const { state, record } = opened
+    const message = record?.message ?? (work.kind === 'message' ? work.message : null)
+    const local = engine.localRevision(key)
+    const span = new Span({
+      key,
+      target: message === null ? targetOf(key) : targetOfMessage(message),
+      message,
+      record,
+      state,
+      revision: state === undefined ? (local ?? null) : state.revision,
+      turn,
+      coordinated,
+      durable: record !== null,
+      servedElsewhere: turn !== null && !this.servedHere(turn),
+      finalAttempt,
+      access,
+      gate,
+      outbox: this.outboxFor(work, opened, local ?? null),
+      findRecord: (chat, recordId) => this.findRecord(chat, recordId),
+      ended: (ended) => this.live.delete(ended),
+    })
+    this.live.add(span)
+    return span
+  }
+
+  /** A message of one of the chats by its record. */
+  private async findRecord(key: string, recordId: string) {
+    return (await this.options.store.journal?.find(key, recordId))?.message ?? null
+  }
+
+  private async state(
+    key: string,
+    turn: GrantedTurn | null,
+    access: ChatAccess,
+  ): Promise<ChatState | undefined> {
+    const { engine, journal, readsChats } = this.options
+    const local = engine.localRevision(key)
+    if (turn === null) {
+      // One process: its copy is the truth, and what it never stored is not there.
+      return local === undefined && engine.persists ? access.open({}) : undefined
+    }
+    if (!('local' in turn) && turn.state !== undefined) return turn.state
+    if (journal) return access.open({ journal: true })
+    if (local === undefined && !readsChats) return undefined
+    return local !== undefined && this.proves(turn, local) ? undefined : access.open({})
+  }
+
+  /** T7: does the grant itself say that the copy with this confirmed revision is current? */
+  private proves(turn: GrantedTurn, local: string | null): boolean {
+    const here = this.servedHere(turn)
+    if ('local' in turn || turn.revision === undefined) return here
+    return turn.revision === local && (local !== null || here)
+  }
+
+  private servedHere(turn: GrantedTurn): boolean {
+    if ('local' in turn) return true
+    return turn.previousHolder !== null && this.options.isOwn(turn.previousHolder)
+  }
+
+  /** T5: a timer of a copy that is not current any more does nothing; the copy is dropped. */
+  private async copyIsCurrent(key: string, turn: GrantedTurn | null, access: ChatAccess): Promise<boolean> {
+    const { engine } = this.options
+    const local = engine.localRevision(key)
+    if (local === undefined) return false
+    if (turn === null || this.proves(turn, local)) return true
+    const known = 'local' in turn ? undefined : turn.revision
+    const here = this.servedHere(turn)
+    const revision = known === undefined ? (await access.open({})).revision : known
+    if (revision === local && (local !== null || here)) return true
+    engine.drop(key, new LeaseLostError(key, 'superseded', { fence: turn.fence }))
+    return false
+  }
+
+  private outboxFor(work: Work, { state, record }: Opened, local: string | null): SpanOutbox | null {
+    const { store, outbox, gate, clock, provider, resendUncertain, report } = this.options
+    if (!outbox || store.outbox === undefined) return null
+    return new SpanOutbox({
+      known: record === null ? [] : (state?.outbox ?? []),
+      timer: work.kind === 'timer' ? { revision: local, id: work.id } : null,
+      outbox: store.outbox,
+      provider,
+      gate,
+      clock,
+      resendUncertain,
+      report,
+    })
+  }
+
+  private reportDamage(damage: { what: string; key: string; error: string }): void {
+    this.options.report(
+      new StoreError(
+        `A stored ${damage.what} of "${damage.key}" could not be read and was moved aside: ${damage.error}`,
+        { store: this.options.store.kind, operation: 'open', key: damage.key },
+      ),
+    )
+  }
+}
+
+const NOTHING_READ: Opened = { state: undefined, record: null }
+
+function targetOfMessage(message: { chatId: string; participant?: string }) {
+  return message.participant === undefined
+    ? { chatId: message.chatId }
+    : { chatId: message.chatId, participant: message.participant }
+}
+
+function targetOf(key: string) {
+  const address = parseChatKey(key)
+  return targetOfMessage(address ?? { chatId: key })
+}

@@ -1,0 +1,279 @@
+/**
+ * What happens under one turn: open → handle → settle → commit and release. Nothing here chooses who is next; that
+ * is the queue's. Each way out is one of:
+ *
+ *   committed   the effect and the release are one write (Z4); the copy in memory is current
+ *   refused     a later holder has written: the copy is dropped, its row is left alone (K2)
+ *   lost        the turn was lost on the way: nothing is written any more, nothing counts as an attempt (L2, K4)
+ *   failed      with durability: noted with a back-off, or dead-lettered (D3); nothing staged is committed
+ *   nothing     no record to work on, or its back-off is not over
+ */
+import type { Clock, Timer } from '../contracts/clock.js'
+import { BotmeshError, LeaseLostError, ProviderNotLeaderError } from '../contracts/errors.js'
+import type { JournalRecord } from '../contracts/journal.js'
+import type { Message } from '../contracts/message.js'
+import type { CommitResult, Effects } from '../contracts/state-store.js'
+import type { ConversationEngine, TurnScope } from '../conversation/port.js'
+import type { ChatAccess } from './chat-access.js'
+import { runInScope } from './act-scope.js'
+import type { Span } from './span.js'
+import type { GrantedTurn, SpanFactory } from './span-factory.js'
+
+/** What a turn was taken for. */
+export type Work =
+  | { kind: 'message'; message: Message }
+  /** With durability: whatever record is the oldest. */
+  | { kind: 'wake' }
+  | { kind: 'timer'; id: string; act: (scope: TurnScope) => Promise<void> }
+
+/** What the bot does under a turn. */
+export interface SpanHandler {
+  /** Loads what handlers need besides the chat's state; begun right after the grant. */
+  prepare(span: Span): Promise<void> | undefined
+  /** Hooks and routing. Rejects with what the handler threw. */
+  handle(span: Span): Promise<void>
+  /** Before the commit of a span that went well: `ctx.user`. */
+  save(span: Span): Promise<void> | undefined
+  /** After the commit. */
+  handled(span: Span): void
+}
+
+export interface RunnerOptions {
+  clock: Clock
+  engine: ConversationEngine
+  spans: SpanFactory
+  handler: SpanHandler
+  /** T4; null without coordination: a step may take as long as it likes. */
+  settleMs: number | null
+  /** D3; null without durability. */
+  attempts: { max: number; delayMs(attempts: number): number } | null
+  report(error: unknown): void
+  leaseLost(key: string, error: LeaseLostError): void
+  deadLettered(key: string, record: JournalRecord, error: unknown): void
+  failRecord(key: string, id: string, fence: number, error: string, retryMs: number | null): Promise<void>
+  /** Asks for another turn of this chat, with durability. */
+  wakeIn(key: string, ms: number): void
+}
+
+export class TurnRunner {
+  constructor(private readonly options: RunnerOptions) {}
+
+  /** Ends the turn in every case. Never rejects. */
+  async run(key: string, turn: GrantedTurn | null, work: Work): Promise<void> {
+    const access = this.options.spans.access(key, turn)
+    let span: Span | null = null
+    try {
+      span = await this.open(key, turn, access, work)
+      if (span !== null) await this.work(span, access, work)
+    } catch (error) {
+      this.surprise(key, turn !== null, span, error)
+      await access.abandon().catch((cause: unknown) => this.options.report(cause))
+    } finally {
+      span?.end()
+    }
+  }
+
+  /** Null if there is nothing to do; the turn is ended then. */
+  private async open(
+    key: string,
+    turn: GrantedTurn | null,
+    access: ChatAccess,
+    work: Work,
+  ): Promise<Span | null> {
+    const { spans, attempts } = this.options
+    const opened = await spans.read(key, turn, access, work)
+    if (opened === 'nothing') {
+      await access.abandon()
+      return null
+    }
+    const { record } = opened
+    if (record !== null && (record.waitMs ?? 0) > 0) {
+      await access.abandon()
+      this.options.wakeIn(key, record.waitMs ?? 0)
+      return null
+    }
+    const finalAttempt = record !== null && attempts !== null && record.attempts + 1 >= attempts.max
+    return spans.span(key, turn, access, work, opened, finalAttempt)
+  }
+
+  private async work(span: Span, access: ChatAccess, work: Work): Promise<void> {
+    await this.perform(span, work)
+    span.handling = false
+    await this.settle(span)
+    await this.conclude(span, access)
+  }
+
+  /** Ends when the handler has ended, or when it may not act any more: JavaScript cannot stop it (T4). */
+  private perform(span: Span, work: Work): Promise<void> {
+    const { handler, report } = this.options
+    const run = async () => {
+      const prepared = handler.prepare(span)
+      if (prepared !== undefined) await prepared
+      await runInScope(span.act, () => (work.kind === 'timer' ? work.act(span) : handler.handle(span)))
+    }
+    return new Promise((resolve) => {
+      span.whenStopped(resolve)
+      run().then(resolve, (error: unknown) => {
+        if (span.lostBy === null) span.failure ??= { error, of: 'handler' }
+        else if (!(error instanceof LeaseLostError)) report(error)
+        resolve()
+      })
+    })
+  }
+
+  /** T3, T4: waits until the conversation waits again or has ended, at most `settleMs`; then it is stopped. */
+  private async settle(span: Span): Promise<void> {
+    const { engine, settleMs, clock } = this.options
+    const running = engine.running(span.key)
+    if (running === null) return
+    const outcome = await firstOf(running, span.signal, settleMs, clock)
+    if (outcome === 'settled') return
+    const error = span.lostBy ?? span.cutBy ?? new LeaseLostError(span.key, 'settled', fenceOf(span))
+    span.cut(error)
+    engine.suspend(span.key, error)
+  }
+
+  private async conclude(span: Span, access: ChatAccess): Promise<void> {
+    await span.flush()
+    if (span.lostBy !== null) return this.loseTurn(span, access, span.lostBy)
+    if (span.recordId !== null && (span.failure !== undefined || span.ackWithheld)) {
+      return this.failAttempt(span, access)
+    }
+    if (span.failure !== undefined) this.reportFailure(span, span.failure.error)
+    if (span.cutBy === null) {
+      const saved = this.options.handler.save(span)
+      if (saved !== undefined) await saved
+    }
+    const effects = this.effectsOf(span)
+    if (Object.keys(effects).length > 0) return this.landed(span, await access.finish(effects))
+    await access.abandon()
+    this.options.handler.handled(span)
+  }
+
+  private effectsOf(span: Span): Effects {
+    const effects: Effects = span.stagedEffects()
+    if (span.message !== null && !span.ackWithheld && span.fence !== null) effects.inboundId = span.message.id
+    if (span.recordId !== null) effects.ack = [span.recordId]
+    if (span.outbox !== null) Object.assign(effects, span.outbox.finalEffects(keptRecord(effects, span)))
+    return effects
+  }
+
+  private landed(span: Span, result: CommitResult): void {
+    const { engine, handler, leaseLost } = this.options
+    if (result.outcome === 'refused') {
+      const error = new LeaseLostError(span.key, 'superseded', fenceOf(span))
+      span.revoke(error)
+      engine.drop(span.key, error)
+      leaseLost(span.key, error)
+      return
+    }
+    engine.committed(span.key, result.revision)
+    if (result.more === true) this.options.wakeIn(span.key, 0)
+    handler.handled(span)
+  }
+
+  private async loseTurn(span: Span, access: ChatAccess, error: LeaseLostError): Promise<void> {
+    const { attempts } = this.options
+    this.options.engine.drop(span.key, error)
+    if (error.reason === 'superseded') this.options.leaseLost(span.key, error)
+    const failed = span.failure?.error
+    if (failed !== undefined && !(failed instanceof LeaseLostError)) this.reportFailure(span, failed)
+    await span.outbox?.noteOutcomes(span.key)
+    await access.abandon()
+    // Not an attempt; if nobody else gets to the record first, this replica does.
+    if (span.recordId !== null && attempts !== null) this.options.wakeIn(span.key, attempts.delayMs(0))
+  }
+
+  /** D3: what failed is tried again later, before anything newer of its chat (T6), or given up. */
+  private async failAttempt(span: Span, access: ChatAccess): Promise<void> {
+    const { attempts, engine } = this.options
+    const stopped = span.cutBy ?? new LeaseLostError(span.key, 'settled', fenceOf(span))
+    const error = span.failure?.error ?? stopped
+    if (this.leavesItsState(span)) await access.write(span.stagedEffects())
+    if (span.touched || span.ackWithheld) engine.drop(span.key, stopped)
+    await span.outbox?.noteOutcomes(span.key)
+    const { record } = span
+    if (attempts === null || record === null || isNoAttempt(error)) return access.abandon()
+    const given = span.finalAttempt
+    const retryMs = given ? null : Math.max(attempts.delayMs(record.attempts), askedDelay(error))
+    await this.options.failRecord(span.key, record.id, access.fence, textOf(error), retryMs)
+    await access.abandon()
+    if (given) this.options.deadLettered(span.key, record, error)
+    else this.reportFailure(span, error)
+    this.options.wakeIn(span.key, retryMs ?? 0)
+  }
+
+  /** A suspended step keeps its checkpoint (T4); a conversation given up with its record is ended in the store too. */
+  private leavesItsState(span: Span): boolean {
+    if (span.failure === undefined) return span.hasStaged
+    return span.finalAttempt && span.failure.of === 'conversation' && span.hasStaged
+  }
+
+  private reportFailure(span: Span, error: unknown): void {
+    // Its own turn's loss is told by `coordination:lease-lost`, once.
+    if (error instanceof LeaseLostError && error.key === span.key) return
+    this.options.report(error)
+  }
+
+  /** The store or the turn failed outside of user code. */
+  private surprise(key: string, coordinated: boolean, span: Span | null, error: unknown): void {
+    const { engine, attempts } = this.options
+    const lost =
+      error instanceof LeaseLostError ? error : new LeaseLostError(key, 'revoked', { cause: error })
+    span?.revoke(lost)
+    // Alone, the copy in memory is still the truth; among replicas it may be ahead of the store.
+    if (coordinated && engine.localRevision(key) !== undefined) engine.drop(key, lost)
+    if (!(error instanceof LeaseLostError)) this.options.report(error)
+    else if (error.reason === 'superseded') this.options.leaseLost(key, error)
+    if (attempts !== null) this.options.wakeIn(key, attempts.delayMs(0))
+  }
+}
+
+/** Records that the checkpoint left behind still points to: their sends are met again (H7). */
+function keptRecord(effects: Effects, span: Span): ReadonlySet<string> {
+  const checkpoint = effects.checkpoint === undefined ? span.state?.checkpoint : effects.checkpoint
+  const answer = checkpoint?.answer
+  return new Set(answer !== undefined && 'recordId' in answer ? [answer.recordId] : [])
+}
+
+/** Whoever leads the transport finds the record; a shutdown is no attempt either (D3). */
+function isNoAttempt(error: unknown): boolean {
+  return (
+    error instanceof ProviderNotLeaderError || (error instanceof LeaseLostError && error.reason === 'stopped')
+  )
+}
+
+function fenceOf(span: Span) {
+  return span.fence === null ? {} : { fence: span.fence }
+}
+
+function askedDelay(error: unknown): number {
+  const details: unknown = error instanceof BotmeshError ? error.details : undefined
+  const asked = (details as { retryAfterMs?: unknown } | undefined)?.retryAfterMs
+  return typeof asked === 'number' ? asked : 0
+}
+
+function textOf(error: unknown): string {
+  return error instanceof Error ? `${error.name}: ${error.message}` : String(error)
+}
+
+function firstOf(
+  running: Promise<void>,
+  signal: AbortSignal,
+  limitMs: number | null,
+  clock: Clock,
+): Promise<'settled' | 'lost' | 'late'> {
+  return new Promise((resolve) => {
+    let timer: Timer | undefined
+    const done = (outcome: 'settled' | 'lost' | 'late') => {
+      timer?.cancel()
+      signal.removeEventListener('abort', onAbort)
+      resolve(outcome)
+    }
+    const onAbort = () => done('lost')
+    if (signal.aborted) return resolve('lost')
+    signal.addEventListener('abort', onAbort, { once: true })
+    if (limitMs !== null) timer = clock.setTimeout(() => done('late'), limitMs)
+    void running.then(() => done('settled'))
+  })
+}
