@@ -99,7 +99,10 @@ export class DemoConsole {
 }
 
 function describe(event: ReplicaEvent): string | undefined {
-  const text = (name: string) => String(event[name] ?? '-')
+  const text = (name: string) => {
+    const value = event[name]
+    return typeof value === 'string' || typeof value === 'number' ? String(value) : '-'
+  }
   switch (event.event) {
     case 'handled':
       return `${text('chat')}  message ${text('messageId')}  fence ${text('fence')}  before: ${text('previousHolder')}`

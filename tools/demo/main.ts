@@ -79,9 +79,10 @@ async function chat(settings: DemoSettings, backend: DemoBackend): Promise<numbe
     quit = resolve
   })
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, quit)
-  let shown: DemoConsole | undefined
-  const mesh = await startMesh(settings, backend, { DURABILITY: '1' }, (event) => shown?.show(event))
-  shown = new DemoConsole(mesh, print, quit)
+  let show: OnEvent = () => {}
+  const mesh = await startMesh(settings, backend, { DURABILITY: '1' }, (event) => show(event))
+  const shown = new DemoConsole(mesh, print, quit)
+  show = (event) => shown.show(event)
   shown.greet(backend.what)
   shown.listen()
   await quitting

@@ -43,7 +43,7 @@ export class Mesh {
   }
 
   async stop(): Promise<void> {
-    await Promise.all(this.replicas.map((one) => (one.state === 'down' ? undefined : one.drain())))
+    await Promise.all(this.replicas.filter((one) => one.state !== 'down').map((one) => one.drain()))
     await this.balancer.stop()
   }
 }
