@@ -228,5 +228,5 @@ function report(
 /** What came from a store is shared with nobody. */
 function copyOf(value: Record<string, unknown>): Record<string, unknown> {
   const copied = plainCopy(value, 'state')
-  return copied.plain ? copied.value : {}
+  return copied.plain ? copied.value : structuredClone(value)
 }

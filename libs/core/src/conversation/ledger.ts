@@ -2,8 +2,8 @@
  * What a run owes the store, and when it pays (K1, H1, H3, H6, H7; ADR 5).
  *
  * - Entering is written at once, awaited, under coordination.
- * - A step transition and a kept answer are *owed*: the latest owed change replaces earlier ones, rides with the
- *   next stage, and is flushed before work that may take long, at the latest `OWED_MS` later.
+ * - A step transition and a kept answer are *owed*: staged at once, so that the commit carries them however the span
+ *   ends, and written besides before work that may take long, at the latest `OWED_MS` later. The latest one counts.
  * - A wait and the end are staged for the commit that ends the span.
  * Snapshots copy `c.state` at the moment they speak of, since the step goes on changing it.
  * Without coordination nothing is written in between: persistent flows stage at waits and at their end only.
@@ -40,6 +40,7 @@ export class Ledger {
   #owed: ConversationChange | null = null
   #timer: Timer | null = null
   #writing: Promise<void> = Promise.resolve()
+  #inFlight: { change: ConversationChange; write: Promise<void> } | null = null
   /** The marker as written at a wait. */
   #marker: { at: number; ttlMs: number } | null = null
   #waited = false
@@ -68,10 +69,6 @@ export class Ledger {
     return this.stores && this.coordinated
   }
 
-  get owes(): boolean {
-    return this.#owed !== null
-  }
-
   /** K1: stores the entry now, if entries are stored. @returns whether a checkpoint was written. */
   async enter(scope: TurnScope, dropMarker: boolean): Promise<boolean> {
     if (!this.keeps) return false
@@ -92,6 +89,7 @@ export class Ledger {
     if (this.unplain && this.#waited) this.#leaveMarker(change, null)
     if (Object.keys(change).length === 0) return
     this.#owed = change
+    if (this.run.scope !== null) stageOver(this.run.scope, change)
     this.#timer ??= this.host.clock.setTimeout(
       () => {
         this.#timer = null
@@ -106,13 +104,21 @@ export class Ledger {
   async flush(): Promise<void> {
     const { scope } = this.run
     const change = this.#owed
-    if (change !== null && scope !== null) {
-      const write = writeOver(scope, change).then(() => {
-        if (this.#owed === change) this.#settled()
-      })
+    if (change === null || scope === null) return this.#writing
+    if (this.#inFlight?.change !== change) {
+      const write = scope.write(change).then(
+        () => {
+          if (this.#owed === change) this.#settled()
+        },
+        (error: unknown) => {
+          this.#inFlight = null
+          throw error
+        },
+      )
+      this.#inFlight = { change, write }
       this.#writing = write.catch(() => undefined)
-      await write
-    } else await this.#writing
+    }
+    await this.#inFlight.write
   }
 
   /** Resolves when no write is under way; never rejects. */
@@ -136,13 +142,6 @@ export class Ledger {
     if (this.touched) change.checkpoint = null
     if (this.leftMarker) change.marker = null
     if (Object.keys(change).length > 0) stageOver(scope, change)
-  }
-
-  /** Suspended: the commit that follows pays. */
-  stageOwed(scope: TurnScope): void {
-    const change = this.#owed
-    this.#settled()
-    if (change !== null) stageOver(scope, change)
   }
 
   /** Nothing is owed any more, and no timer runs. */

@@ -37,8 +37,7 @@ function copy(value: unknown, path: string, depth: number, refusals: Refusal[]):
       if (Array.isArray(value)) {
         return value.map((item, i) => copy(item, `${path}[${i}]`, depth + 1, refusals))
       }
-      const proto: unknown = Object.getPrototypeOf(value)
-      if (proto === Object.prototype || proto === null) return copyObject(value, path, depth, refusals)
+      if (isPlainObject(value)) return copyObject(value, path, depth, refusals)
       break
     }
     default:
@@ -46,6 +45,15 @@ function copy(value: unknown, path: string, depth: number, refusals: Refusal[]):
   }
   refusals.push({ path, what: nameOf(value, depth) })
   return undefined
+}
+
+/** Also of another realm, whose `Object.prototype` is another object. */
+function isPlainObject(value: object): boolean {
+  const proto: unknown = Object.getPrototypeOf(value)
+  return (
+    proto === null ||
+    (Object.getPrototypeOf(proto) === null && Object.hasOwn(proto as object, 'isPrototypeOf'))
+  )
 }
 
 function copyObject(value: object, path: string, depth: number, refusals: Refusal[]): object {

@@ -75,8 +75,8 @@ export interface TurnScope {
   withholdAck(): void
   /**
    * The conversation's code failed. The runtime reports it once. With durability and a record the attempt has
-   * failed: it is counted, and nothing that was staged is committed (the copy in memory is gone already). Without,
-   * the span ends as usual. Called before `running` settles.
+   * failed: it is counted, and nothing that was staged is committed unless it was the last one (the copy in memory is
+   * gone already). Without, the span ends as usual. Called before `running` settles.
    */
   fail(error: unknown): void
   /** A journalled message by its record id (a kept answer that is a pointer); null if it is gone. */

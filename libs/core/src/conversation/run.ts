@@ -9,17 +9,17 @@
  * - waiting → gone: `drop`, `leave`, stop.
  * Ignored: a timer of a wait that is no longer open; everything that the code of a frame does after it was revoked.
  */
-import { ConfigError, LeaseLostError, TooManyAttemptsError, WaitTimeoutError } from '../contracts/errors.js'
+import { ConfigError, LeaseLostError, WaitTimeoutError } from '../contracts/errors.js'
 import type { Message } from '../contracts/message.js'
 import { parseChatKey } from '../kernel/chat-key.js'
-import { decideSuspension, type AnswerHeld } from '../kernel/settle-policy.js'
+import { endingOf, withholdsAck, type AnswerHeld } from '../kernel/settle-policy.js'
 import { answerOf, keptForm, type Answer } from './answers.js'
 import { Directive } from './contexts.js'
 import type { Definition, Step } from './definitions.js'
 import { Frame, type FrameHost, type Outcome, type Resume } from './frame.js'
 import { Ledger, type Standing, type WaitMark } from './ledger.js'
 import type { ConversationHost, TurnScope } from './port.js'
-import { Wait, type Watcher } from './wait.js'
+import { Settling, Wait, type Watcher } from './wait.js'
 
 /** Steps a run may go through without waiting: more is taken for a loop of gotos. */
 const MAX_HOPS = 1_000
@@ -140,20 +140,13 @@ export class Run implements FrameHost, Standing {
     wait.resolve(answer)
   }
 
-  /** T4: stops what runs; what is owed is staged if the span may still act (H7, H8). */
+  /** T4: stops what runs. What is owed was staged when it arose (H7); here it is only said what no checkpoint holds. */
   suspend(error: LeaseLostError): void {
     if (this.running === null) return
-    const { scope } = this
-    const decision = decideSuspension({
-      reason: error.reason,
-      live: scope !== null && !scope.signal.aborted,
-      owed: this.ledger.owes,
-      // A message that waits for the next question is in no checkpoint either.
-      answer: this.#inbox.length > 0 ? 'unkept' : this.#answer,
-      durable: scope?.durable === true,
-    })
-    if (scope !== null && decision.stage) this.ledger.stageOwed(scope)
-    if (decision.withholdAck) scope?.withholdAck()
+    // A message that waits for the next question is in no checkpoint either.
+    const answer = this.#inbox.length > 0 ? 'unkept' : this.#answer
+    const durable = this.scope?.durable === true
+    if (withholdsAck({ reason: error.reason, answer, durable })) this.scope?.withholdAck()
     this.vanish(error)
   }
 
@@ -301,30 +294,20 @@ export class Run implements FrameHost, Standing {
     if (this.#gone) return
     const { scope } = this
     const details = { key: this.key, flow: this.definition.name, step: this.stepName, err: error }
-    if (error instanceof LeaseLostError && error.key === this.key) {
-      this.host.logger.warn(details, 'The turn was lost: the conversation is discarded here.')
-      this.vanish(error)
-    } else if (error instanceof WaitTimeoutError || error instanceof TooManyAttemptsError) {
-      this.host.logger.debug(details, 'The conversation ended without an answer.')
-      await this.#finish()
-    } else {
-      scope?.fail(error)
-      if (scope === null || !scope.durable || scope.recordId === null) await this.#finish()
-      else await this.#failedAttempt(scope)
+    switch (endingOf(error, this.key)) {
+      case 'lost':
+        this.host.logger.warn(details, 'The turn was lost: the conversation is discarded here.')
+        return this.vanish(error as LeaseLostError)
+      case 'quiet':
+        this.host.logger.debug(details, 'The conversation ended without an answer.')
+        return this.#finish()
+      case 'failed': {
+        scope?.fail(error)
+        // The record is tried again and finds the conversation where the store has it; after the last attempt nowhere.
+        const again = scope?.durable === true && scope.recordId !== null && scope.finalAttempt !== true
+        return again ? this.vanish(new LeaseLostError(this.key, 'revoked', { cause: error })) : this.#finish()
+      }
     }
-  }
-
-  /** The record is tried again, and finds the conversation where the store has it; after the last attempt nowhere. */
-  async #failedAttempt(scope: TurnScope): Promise<void> {
-    const lost = new LeaseLostError(this.key, 'revoked')
-    if (scope.finalAttempt === true) {
-      this.ledger.close()
-      await this.ledger.idle()
-      await scope
-        .write({ ...(this.ledger.touched ? { checkpoint: null } : {}), marker: null })
-        .catch((error: unknown) => this.host.report(error))
-    }
-    this.vanish(lost)
   }
 
   #backgroundFailed(error: unknown): void {
@@ -401,31 +384,5 @@ export class Run implements FrameHost, Standing {
   /** After an await: TypeScript would take the earlier check for the last word. */
   #isGone(): boolean {
     return this.#gone
-  }
-}
-
-/** Whether something runs, as a promise that settles when it does not. */
-class Settling {
-  #promise: Promise<void> | null = null
-  #resolve: () => void = () => undefined
-
-  constructor() {
-    this.begin()
-  }
-
-  get promise(): Promise<void> | null {
-    return this.#promise
-  }
-
-  begin(): void {
-    if (this.#promise !== null) return
-    this.#promise = new Promise((resolve) => {
-      this.#resolve = resolve
-    })
-  }
-
-  done(): void {
-    this.#promise = null
-    this.#resolve()
   }
 }

@@ -40,3 +40,29 @@ export class Wait {
     }
   }
 }
+
+/** Whether something runs, as a promise that settles when it does not. */
+export class Settling {
+  #promise: Promise<void> | null = null
+  #resolve: () => void = () => undefined
+
+  constructor() {
+    this.begin()
+  }
+
+  get promise(): Promise<void> | null {
+    return this.#promise
+  }
+
+  begin(): void {
+    if (this.#promise !== null) return
+    this.#promise = new Promise((resolve) => {
+      this.#resolve = resolve
+    })
+  }
+
+  done(): void {
+    this.#promise = null
+    this.#resolve()
+  }
+}

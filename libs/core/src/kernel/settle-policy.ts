@@ -2,7 +2,12 @@
  * What is left of a conversation when its span ends before it settled (T4, H7, H8), and how long what it leaves
  * in the store may live (H1, H6, H10). Pure.
  */
-import type { LeaseLostReason } from '../contracts/errors.js'
+import {
+  LeaseLostError,
+  TooManyAttemptsError,
+  WaitTimeoutError,
+  type LeaseLostReason,
+} from '../contracts/errors.js'
 
 /** The answer that the interrupted step had been given under this span, if any. */
 export type AnswerHeld =
@@ -15,25 +20,33 @@ export type AnswerHeld =
 
 export interface SuspensionFacts {
   reason: LeaseLostReason
-  /** The span may still act: its turn is held and it will be committed. */
-  live: boolean
-  /** A change is owed to the store. */
-  owed: boolean
   answer: AnswerHeld
+  /** There is a record, and so a choice. */
   durable: boolean
 }
 
-export interface SuspensionDecision {
-  /** Leave the owed change for the commit that ends the span. */
-  stage: boolean
-  /** H8: the record must be worked on again. */
-  withholdAck: boolean
+/**
+ * H8: whether the record of an interrupted span must be worked on again. A lost turn needs no decision: its record
+ * was never acknowledged. Where the turn is still held (`settled`, `stopped`) the span's commit follows, and must
+ * not acknowledge an answer that no checkpoint holds.
+ */
+export function withholdsAck({ reason, answer, durable }: SuspensionFacts): boolean {
+  return durable && answer === 'unkept' && (reason === 'settled' || reason === 'stopped')
 }
 
-/** A lost turn leaves nothing: what it owed is no longer its to write (K4), and its record was never acknowledged. */
-export function decideSuspension(facts: SuspensionFacts): SuspensionDecision {
-  if (!facts.live) return { stage: false, withholdAck: false }
-  return { stage: facts.owed, withholdAck: facts.durable && facts.answer === 'unkept' }
+/** How an error that a conversation's code did not catch ends it. */
+export type Ending =
+  /** Its own turn is gone: the copy is discarded, the store is left alone (L2, K4). */
+  | 'lost'
+  /** Nobody answered, or not acceptably: no fault of the code. */
+  | 'quiet'
+  /** Reported; with durability the attempt has failed. */
+  | 'failed'
+
+export function endingOf(error: unknown, key: string): Ending {
+  // Somebody else's lease, such as a job's leadership, is an error like any other here.
+  if (error instanceof LeaseLostError && error.key === key) return 'lost'
+  return error instanceof WaitTimeoutError || error instanceof TooManyAttemptsError ? 'quiet' : 'failed'
 }
 
 /**

@@ -1,0 +1,366 @@
+/**
+ * A small stand-in for the runtime: one chat, its row in a store, turns one after the other, replicas that take them.
+ * It keeps the rules that the engine relies on (port.ts) and nothing else, so that the engine's tests can say exactly
+ * what was written when, and cut a span wherever they like.
+ */
+import { AsyncLocalStorage } from 'node:async_hooks'
+import type { ConversationMarker, FlowCheckpoint, HookResults } from '../../src/contracts/checkpoint-store.js'
+import { LeaseLostError, type LeaseLostReason } from '../../src/contracts/errors.js'
+import type { Message, Outgoing, Sent } from '../../src/contracts/message.js'
+import type { ChatState } from '../../src/contracts/state-store.js'
+import { createConversations, FlowRegistry } from '../../src/conversation/index.js'
+import type {
+  ActScope,
+  ConversationChange,
+  ConversationEngine,
+  ConversationHost,
+  ConversationOptions,
+  SendRef,
+  TurnScope,
+} from '../../src/conversation/port.js'
+import { ManualClock, SeededRandom } from '../../src/testing/index.js'
+
+export const KEY = 'fake%3Ashop/c1'
+
+export interface Write {
+  by: string
+  how: 'write' | 'commit'
+  change: ConversationChange
+}
+
+/** What all replicas share: the chat's row and who was granted it last. */
+export class World {
+  readonly clock = new ManualClock()
+  checkpoint: FlowCheckpoint | null = null
+  marker: ConversationMarker | null = null
+  revision: string | null = null
+  holder: string | null = null
+  fence = 0
+  readonly writes: Write[] = []
+  readonly sent: { by: string; text: string; ref: SendRef | null }[] = []
+  readonly acked: string[] = []
+  readonly records = new Map<string, Message>()
+  /** The queue of the chat's turns. */
+  tail: Promise<unknown> = Promise.resolve()
+  private messages = 0
+
+  get said(): string[] {
+    return this.sent.map((one) => one.text)
+  }
+
+  message(body: string, more: Partial<Message> = {}): Message {
+    const id = `m${++this.messages}`
+    const message: Message = {
+      id,
+      chatId: 'c1',
+      from: 'c1',
+      type: 'text',
+      body,
+      isGroup: false,
+      timestamp: 0,
+      raw: { secret: true },
+      ...more,
+    }
+    this.records.set(id, message)
+    return message
+  }
+
+  state(): ChatState {
+    // As a store would: nothing is shared with who wrote it.
+    return structuredClone({ checkpoint: this.checkpoint, marker: this.marker, revision: this.revision })
+  }
+
+  apply(by: string, how: Write['how'], change: ConversationChange, revision: string): void {
+    this.writes.push({ by, how, change: structuredClone(change) })
+    if (change.checkpoint !== undefined) {
+      this.checkpoint =
+        change.checkpoint === null ? null : structuredClone({ ...change.checkpoint, revision })
+      this.revision = revision
+    }
+    if (change.marker !== undefined) this.marker = structuredClone(change.marker)
+  }
+}
+
+export class Span implements TurnScope {
+  readonly key = KEY
+  readonly coordinated: boolean
+  readonly durable: boolean
+  readonly recordId: string | null
+  readonly fence: number
+  staged: ConversationChange = {}
+  failure: unknown = undefined
+  failed = false
+  ackWithheld = false
+  cut: LeaseLostError | null = null
+  lost: LeaseLostError | null = null
+  private readonly controller = new AbortController()
+  private writes = 0
+
+  constructor(
+    readonly replica: Replica,
+    readonly message: Message | null,
+    readonly hooks: HookResults | undefined,
+    readonly state: ChatState | undefined,
+    readonly servedElsewhere: boolean,
+    readonly finalAttempt: boolean,
+  ) {
+    this.coordinated = replica.coordinated
+    this.durable = replica.durable && message !== null
+    this.recordId = this.durable ? (message?.id ?? null) : null
+    this.fence = ++replica.world.fence
+  }
+
+  get signal(): AbortSignal {
+    return this.controller.signal
+  }
+
+  assertLive(): void {
+    const stopped = this.lost ?? this.cut
+    if (stopped !== null) throw stopped
+  }
+
+  stop(how: 'cut' | 'lost', error: LeaseLostError): void {
+    this[how] = error
+    this.controller.abort(error)
+  }
+
+  async send(content: Outgoing, ref: SendRef | null): Promise<Sent> {
+    this.assertLive()
+    await this.replica.beforeSend?.(content)
+    this.assertLive()
+    const text = typeof content === 'string' ? content : (content.text ?? '')
+    this.replica.world.sent.push({ by: this.replica.name, text, ref })
+    return { id: `s${this.replica.world.sent.length}` }
+  }
+
+  async write(change: ConversationChange): Promise<void> {
+    this.assertLive()
+    try {
+      await this.replica.beforeWrite?.(change)
+    } catch (error) {
+      if (error instanceof LeaseLostError) this.stop('lost', error)
+      throw error
+    }
+    this.assertLive()
+    this.store('write', change)
+  }
+
+  stage(change: ConversationChange): void {
+    if (this.lost === null && this.cut === null) this.staged = { ...this.staged, ...change }
+  }
+
+  withholdAck(): void {
+    this.ackWithheld = true
+  }
+
+  fail(error: unknown): void {
+    if (!this.failed) this.failure = error
+    this.failed = true
+  }
+
+  async findRecord(recordId: string): Promise<Message | null> {
+    const message = this.replica.world.records.get(recordId)
+    if (message === undefined) return null
+    const { raw: _raw, ...kept } = message
+    return kept
+  }
+
+  store(how: Write['how'], change: ConversationChange): string | null {
+    const { world, name } = this.replica
+    if (Object.keys(change).length > 0) world.apply(name, how, change, `${this.fence}:${++this.writes}`)
+    return world.revision
+  }
+}
+
+export interface ReplicaOptions {
+  coordinated?: boolean
+  durable?: boolean
+  options?: Partial<ConversationOptions>
+}
+
+export interface Handled {
+  /** What routing did: `conversation`, `entered:<flow>`, or `routed`. */
+  route: string
+  span: Span
+}
+
+/** The scope of the calling code, as the bot finds it for `ctx.reply`. */
+export const scopes = new AsyncLocalStorage<ActScope>()
+
+export class Replica implements ConversationHost {
+  readonly random = new SeededRandom(1)
+  readonly logger = {
+    debug: () => undefined,
+    info: () => undefined,
+    warn: this.noteWarning.bind(this),
+    error: () => undefined,
+  }
+  readonly registry = new FlowRegistry()
+  readonly engine: ConversationEngine
+  readonly options: ConversationOptions
+  readonly coordinated: boolean
+  readonly durable: boolean
+  readonly events: { name: string; outcome: string; reason?: string }[] = []
+  readonly reported: unknown[] = []
+  readonly warnings: string[] = []
+  readonly routed: string[] = []
+  beforeSend: ((content: Outgoing) => Promise<void>) | null = null
+  beforeWrite: ((change: ConversationChange) => Promise<void>) | null = null
+
+  constructor(
+    readonly world: World,
+    readonly name: string,
+    define: (registry: FlowRegistry) => void,
+    { coordinated = true, durable = false, options = {} }: ReplicaOptions = {},
+  ) {
+    this.coordinated = coordinated
+    this.durable = durable
+    this.options = {
+      timeoutMs: null,
+      forward: false,
+      fallback: 'drop',
+      notifyMessage: null,
+      ttlMs: 300_000,
+      maxAnswerBytes: 16_384,
+      markers: false,
+      ...options,
+    }
+    define(this.registry)
+    this.engine = createConversations(this, this.registry, { maxCopies: 3 })
+    this.engine.freeze()
+  }
+
+  get clock(): ManualClock {
+    return this.world.clock
+  }
+
+  private noteWarning(_details: object, message: string): void {
+    this.warnings.push(message)
+  }
+
+  wake(_key: string, _timerId: string, act: (scope: TurnScope) => Promise<void>): void {
+    void this.turn(null, undefined, {}, async (span) => {
+      await act(span)
+      return 'timer'
+    })
+  }
+
+  runIn<T>(act: ActScope, fn: () => T): T {
+    return scopes.run(act, fn)
+  }
+
+  contextFor(scope: TurnScope): unknown {
+    return {
+      message: scope.message,
+      reply: async (content: Outgoing) => {
+        const act = scopes.getStore()
+        if (act?.revoked != null) throw act.revoked
+        return act?.send === undefined ? scope.send(content, null) : act.send(content)
+      },
+      enter: (name: string, state?: Record<string, unknown>) => this.engine.enter(scope, name, state),
+      leave: () => this.engine.leave(scope),
+    }
+  }
+
+  handedOver(event: { name: string; outcome: string; reason?: string }): void {
+    const { name, outcome, reason } = event
+    this.events.push({ name, outcome, ...(reason === undefined ? {} : { reason }) })
+  }
+
+  text(id: string): string {
+    return `[${id}]`
+  }
+
+  report(error: unknown): void {
+    this.reported.push(error)
+  }
+
+  /** Handles one message under a turn of its own. `cut`: settles when `settleMs` is over, or the turn is lost. */
+  say(
+    body: string | Message,
+    how: {
+      cut?: Promise<unknown>
+      reason?: LeaseLostReason
+      hooks?: HookResults
+      finalAttempt?: boolean
+    } = {},
+  ): Promise<Handled> {
+    const message = typeof body === 'string' ? this.world.message(body) : body
+    return this.turn(message, how.hooks, how, async (span) => {
+      if (await this.engine.accept(span)) return 'conversation'
+      const flow = this.engine.triggeredBy(message)
+      if (flow === null) {
+        this.routed.push(message.body)
+        return 'routed'
+      }
+      await this.engine.enter(span, flow)
+      return `entered:${flow}`
+    })
+  }
+
+  /** A turn in which a handler does what it likes. */
+  handle(work: (span: Span) => Promise<unknown>): Promise<Handled> {
+    return this.turn(this.world.message('handler'), undefined, {}, async (span) => {
+      await work(span)
+      return 'handler'
+    })
+  }
+
+  private turn(
+    message: Message | null,
+    hooks: HookResults | undefined,
+    how: { cut?: Promise<unknown>; reason?: LeaseLostReason; finalAttempt?: boolean },
+    work: (span: Span) => Promise<string>,
+  ): Promise<Handled> {
+    const { world } = this
+    const turn = world.tail.then(async () => {
+      const elsewhere = world.holder !== this.name
+      world.holder = this.name
+      const span = new Span(
+        this,
+        message,
+        hooks,
+        message === null ? undefined : this.read(elsewhere),
+        elsewhere,
+        how.finalAttempt ?? false,
+      )
+      if (message === null && elsewhere && this.engine.localRevision(KEY) !== world.revision) {
+        this.engine.drop(KEY, new LeaseLostError(KEY, 'superseded'))
+      }
+      const route = await work(span)
+      await this.settle(span, how)
+      this.conclude(span)
+      return { route, span }
+    })
+    world.tail = turn.catch(() => undefined)
+    return turn
+  }
+
+  private read(elsewhere: boolean): ChatState | undefined {
+    const local = this.engine.localRevision(KEY)
+    if (!this.coordinated) return local === undefined && this.engine.persists ? this.world.state() : undefined
+    return local !== undefined && !elsewhere ? undefined : this.world.state()
+  }
+
+  private async settle(span: Span, how: { cut?: Promise<unknown>; reason?: LeaseLostReason }): Promise<void> {
+    const running = this.engine.running(KEY)
+    if (running === null) return
+    const cut = how.cut?.then(() => 'cut') ?? new Promise<never>(() => undefined)
+    if ((await Promise.race([running, cut])) !== 'cut') return
+    const { reason = 'settled' } = how
+    const error = new LeaseLostError(KEY, reason)
+    span.stop(reason === 'settled' || reason === 'stopped' ? 'cut' : 'lost', error)
+    this.engine.suspend(KEY, error)
+  }
+
+  private conclude(span: Span): void {
+    if (span.lost !== null) return this.engine.drop(KEY, span.lost)
+    if (span.failed) this.report(span.failure)
+    const again = span.recordId !== null && (span.failed || span.ackWithheld)
+    const stores = !again || !span.failed || span.finalAttempt
+    const revision = stores ? span.store('commit', span.staged) : this.world.revision
+    if (again && !span.finalAttempt) return this.engine.drop(KEY, new LeaseLostError(KEY, 'revoked'))
+    this.engine.committed(KEY, revision)
+    if (span.message !== null) this.world.acked.push(span.message.id)
+  }
+}
