@@ -114,11 +114,11 @@ export function compileFlow(definition: FlowDefinition): Definition {
 export function compileConversation(definition: ConversationDefinition): Definition {
   refuseUnknownOptions('A conversation', definition, ['name', 'on', 'run'])
   const name = requireText('name', definition.name, 'the name of a conversation')
-  if (typeof definition.run !== 'function') {
-    throw new ConfigError(
-      `Conversation "${name}" is ${describeValue(definition.run)}; accepted: a function.`,
-      { option: name },
-    )
+  const code: unknown = definition['run']
+  if (typeof code !== 'function') {
+    throw new ConfigError(`Conversation "${name}" is ${describeValue(code)}; accepted: a function.`, {
+      option: name,
+    })
   }
   return {
     name,

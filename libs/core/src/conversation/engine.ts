@@ -105,7 +105,7 @@ class Conversations implements ConversationEngine, RunOwner, ArrivalHost {
   }
 
   running(key: string): Promise<void> | null {
-    return this.#runs.get(key)?.running === null || !this.#runs.has(key) ? null : this.#settled(key)
+    return (this.#runs.get(key)?.running ?? null) === null ? null : this.#settled(key)
   }
 
   suspend(key: string, error: LeaseLostError): void {
@@ -145,11 +145,9 @@ class Conversations implements ConversationEngine, RunOwner, ArrivalHost {
 
   /** A conversation may be followed by another one that it entered: settled is what runs nothing at all. */
   async #settled(key: string): Promise<void> {
-    for (
-      let running = this.#runs.get(key)?.running;
-      running != null;
-      running = this.#runs.get(key)?.running
-    ) {
+    for (;;) {
+      const running = this.#runs.get(key)?.running ?? null
+      if (running === null) return
       await running
     }
   }
@@ -158,8 +156,8 @@ class Conversations implements ConversationEngine, RunOwner, ArrivalHost {
   #leavePresent(scope: TurnScope): { was: boolean; revision: string | null; left: ConversationChange } {
     const run = this.#runs.get(scope.key)
     const left: ConversationChange = {}
-    if (scope.state?.checkpoint != null) left.checkpoint = null
-    if (scope.state?.marker != null) left.marker = null
+    if ((scope.state?.checkpoint ?? null) !== null) left.checkpoint = null
+    if ((scope.state?.marker ?? null) !== null) left.marker = null
     const was = run !== undefined || Object.keys(left).length > 0
     const revision = scope.state?.revision ?? run?.revision ?? null
     if (run !== undefined) {

@@ -24,24 +24,13 @@ export function plainCopy<T>(value: T, root: string): PlainCopy<T> {
 
 function copy(value: unknown, path: string, depth: number, refusals: Refusal[]): unknown {
   if (refusals.length > 0) return undefined
-  switch (typeof value) {
-    case 'string':
-    case 'boolean':
-      return value
-    case 'number':
-      if (Number.isFinite(value)) return value
-      break
-    case 'object': {
-      if (value === null) return null
-      if (depth >= MAX_DEPTH) break
-      if (Array.isArray(value)) {
-        return value.map((item, i) => copy(item, `${path}[${i}]`, depth + 1, refusals))
-      }
-      if (isPlainObject(value)) return copyObject(value, path, depth, refusals)
-      break
+  if (value === null || typeof value === 'string' || typeof value === 'boolean') return value
+  if (typeof value === 'number' && Number.isFinite(value)) return value
+  if (typeof value === 'object' && depth < MAX_DEPTH) {
+    if (Array.isArray(value)) {
+      return value.map((item, i) => copy(item, `${path}[${i}]`, depth + 1, refusals))
     }
-    default:
-      break
+    if (isPlainObject(value)) return copyObject(value, path, depth, refusals)
   }
   refusals.push({ path, what: nameOf(value, depth) })
   return undefined

@@ -274,7 +274,7 @@ describe('H6: what cannot be forwarded', () => {
     await a.say('survey')
     await world.clock.advance(200_000)
     await a.say('1')
-    expect(world.writes.filter((one) => one.change.marker != null)).toHaveLength(2)
+    expect(world.writes.filter((one) => (one.change.marker ?? null) !== null)).toHaveLength(2)
   })
 
   it.each([

@@ -254,7 +254,7 @@ export class Replica implements ConversationHost {
       message: scope.message,
       reply: async (content: Outgoing) => {
         const act = scopes.getStore()
-        if (act?.revoked != null) throw act.revoked
+        if (act !== undefined && act.revoked !== null) throw act.revoked
         return act?.send === undefined ? scope.send(content, null) : act.send(content)
       },
       enter: (name: string, state?: Record<string, unknown>) => this.engine.enter(scope, name, state),
