@@ -1,8 +1,15 @@
 /** Starts the bots of an application together, and drains them in an order that loses nothing (N5). */
 import { Inject, Injectable } from '@nestjs/common'
 import type { HttpAdapterHost } from '@nestjs/core'
-import { parseDuration, type Store, type UpgradeServer } from '@botmesh/core'
-import { BotRegistry } from './bot-registry.js'
+import {
+  beginUse,
+  endUse,
+  parseDuration,
+  type Coordinator,
+  type Store,
+  type UpgradeServer,
+} from '@botmesh/core'
+import { BotRegistry, type RegisteredBot } from './bot-registry.js'
 import type { LeaderJobs } from './schedule/leader-jobs.js'
 
 const DEFAULT_DRAIN_MS = 10_000
@@ -10,6 +17,9 @@ const DEFAULT_DRAIN_MS = 10_000
 @Injectable()
 export class BotLifecycle {
   private detachers: (() => void)[] = []
+  /** What this application holds on to, with a bot to log for it. */
+  private readonly stores = new Map<Store, RegisteredBot>()
+  private readonly coordinators = new Map<Coordinator, RegisteredBot>()
 
   constructor(@Inject(BotRegistry) private readonly registry: BotRegistry) {}
 
@@ -26,49 +36,67 @@ export class BotLifecycle {
 
   /** Resolves on standbys too. If one bot cannot start the others are stopped again. @throws what it threw. */
   async start(): Promise<void> {
+    this.hold()
     const results = await Promise.allSettled(this.registry.all.map((one) => one.bot.start()))
     const failure = results.find((one) => one.status === 'rejected')
     if (failure === undefined) return
     await this.stopBots()
+    await this.releaseCoordinators()
     await this.close()
     throw failure.reason
   }
 
-  /** Jobs first, while their elections still live; then all bots at once. Each phase is bounded by `drainMs`. */
+  /** Jobs and bots at once, each bounded by `drainMs`; their coordinators last, while nothing is held any more. */
   async drain(jobs: LeaderJobs): Promise<void> {
     const limits = this.registry.all.map((one) =>
       parseDuration('drainMs', one.options.config.drainMs ?? DEFAULT_DRAIN_MS),
     )
-    await jobs.stop(Math.max(0, ...limits))
-    await this.stopBots()
+    await Promise.all([jobs.stop(Math.max(0, ...limits)), this.stopBots()])
+    await this.releaseCoordinators()
     for (const detach of this.detachers.splice(0)) detach()
   }
 
-  /** Closes each store once. */
+  /** Closes the stores: after the application's own shutdown, which may still want to note something. */
   async close(): Promise<void> {
-    const owners = new Map<Store, (typeof this.registry.all)[number]>()
-    for (const one of this.registry.all) owners.set(one.store, one)
     await Promise.all(
-      [...owners].map(async ([store, { logger, name }]) => {
-        try {
-          await store.close?.()
-        } catch (error) {
-          logger.error({ bot: name, error }, 'the store did not close in order')
-        }
-      }),
+      [...this.stores].map(([store, owner]) => this.end(store, async () => await store.close?.(), owner)),
     )
+    this.stores.clear()
+  }
+
+  /** Counts as a user of what the bots share, so that the last bot to stop does not end it too early. */
+  private hold(): void {
+    for (const one of this.registry.all) {
+      if (!this.stores.has(one.store)) beginUse(one.store, true)
+      this.stores.set(one.store, one)
+      const { coordinator } = one
+      if (!this.coordinators.has(coordinator)) beginUse(coordinator, coordinator.status.status === 'idle')
+      this.coordinators.set(coordinator, one)
+    }
+  }
+
+  private async releaseCoordinators(): Promise<void> {
+    await Promise.all(
+      [...this.coordinators].map(([one, owner]) => this.end(one, async () => await one.stop(), owner)),
+    )
+    this.coordinators.clear()
+  }
+
+  private async end(resource: object, stop: () => Promise<void>, owner: RegisteredBot): Promise<void> {
+    if (!endUse(resource)) return
+    await this.noted(owner, stop)
   }
 
   private async stopBots(): Promise<void> {
-    await Promise.all(
-      this.registry.all.map(async ({ bot, name, logger, coordinator, coordinated }) => {
-        try {
-          await bot.stop()
-          if (!coordinated) await coordinator.stop()
-        } catch (error) {
-          logger.error({ bot: name, error }, 'the bot did not stop in order')
-        }
-      }),
-    )
+    await Promise.all(this.registry.all.map((one) => this.noted(one, () => one.bot.stop())))
+  }
+
+  /** One that does not stop in order must not keep the others from it. */
+  private async noted({ name, logger }: RegisteredBot, stop: () => Promise<void>): Promise<void> {
+    try {
+      await stop()
+    } catch (error) {
+      logger.error({ bot: name, error }, 'something did not stop in order')
+    }
   }
 }

@@ -26,6 +26,7 @@ export {
   Hears,
   OnMessage,
   type CommandDecoratorOptions,
+  type ConversationDecoratorOptions,
   type HandlerOptions,
 } from './decorators/handlers.js'
 export { LeaderOnly, type LeaderOnlyOptions } from './decorators/leader-only.js'

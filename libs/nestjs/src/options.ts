@@ -85,6 +85,7 @@ const KNOWN: Record<keyof BotmeshModuleOptions, true> = {
   coordination: true,
   durability: true,
   conversation: true,
+  userState: true,
   locale: true,
   texts: true,
   logger: true,

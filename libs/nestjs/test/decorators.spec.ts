@@ -65,7 +65,7 @@ describe('handlers', () => {
       { method: 'leave', kind: 'command', name: 'cancel', options: { interrupt: true } },
       { method: 'leave', kind: 'command', name: 'stop', options: {} },
       { method: 'rest', kind: 'hears', trigger: 'hola' },
-      { method: 'survey', kind: 'conversation', name: 'survey' },
+      { method: 'survey', kind: 'conversation', name: 'survey', options: {} },
     ])
   })
 
@@ -89,11 +89,11 @@ describe('@LeaderOnly', () => {
       @LeaderOnly('below')
       below() {}
     }
-    expect(Reflect.getMetadata('SCHEDULER_TYPE', Jobs.prototype.above)).toBeDefined()
-    expect(Reflect.getMetadata('SCHEDULE_CRON_OPTIONS', Jobs.prototype.above)).toMatchObject({
-      cronTime: '0 3 * * *',
-    })
-    expect(Reflect.getMetadata('SCHEDULER_TYPE', Jobs.prototype.below)).toBeDefined()
+    const marked = (method: 'above' | 'below', mark: string): unknown =>
+      Reflect.getMetadata(mark, Reflect.get(Jobs.prototype, method))
+    expect(marked('above', 'SCHEDULER_TYPE')).toBeDefined()
+    expect(marked('above', 'SCHEDULE_CRON_OPTIONS')).toMatchObject({ cronTime: '0 3 * * *' })
+    expect(marked('below', 'SCHEDULER_TYPE')).toBeDefined()
     expect(MetadataAccessor.leaderJobs(Jobs).map((one) => one.name)).toEqual(['above', 'below'])
   })
 

@@ -5,7 +5,7 @@ import { EventEmitterModule, OnEvent } from '@nestjs/event-emitter'
 import { MemoryStore, type BotEvents, type MessageContext } from '@botmesh/core'
 import { MemoryCoordinationHub, MemoryCoordinator } from '@botmesh/core/testing'
 import { BotmeshModule, OnMessage } from '../src/index.js'
-import { runApp, type Running } from './test-app.js'
+import { runApp, type Running, until } from './test-app.js'
 import { TestProvider } from './test-provider.js'
 
 const BROKEN = new Error('the handler broke')
@@ -74,7 +74,3 @@ it('N3: an error that nobody listens to is logged and breaks nothing', async () 
   await provider.deliver('ana', 'hello again')
   expect(await provider.replies('ana', 2)).toEqual(['first', 'first'])
 })
-
-async function until(condition: () => boolean): Promise<void> {
-  while (!condition()) await new Promise((resolve) => setTimeout(resolve, 5))
-}

@@ -5,7 +5,7 @@ import { Cron, Interval, ScheduleModule, Timeout } from '@nestjs/schedule'
 import { MemoryStore } from '@botmesh/core'
 import { MemoryCoordinationHub, MemoryCoordinator } from '@botmesh/core/testing'
 import { BotmeshModule, LeaderOnly } from '../src/index.js'
-import { runApp } from './test-app.js'
+import { runApp, until } from './test-app.js'
 import { TestProvider } from './test-provider.js'
 
 @Injectable()
@@ -98,7 +98,3 @@ it('N6: without coordination the only process is its own leader', async () => {
   })
   await until(() => count(created.get(Jobs), 'interval') > 1)
 })
-
-async function until(condition: () => boolean): Promise<void> {
-  while (!condition()) await new Promise((resolve) => setTimeout(resolve, 5))
-}

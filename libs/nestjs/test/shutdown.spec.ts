@@ -8,10 +8,10 @@ import {
   type OnApplicationShutdown,
   type OnModuleDestroy,
 } from '@nestjs/common'
-import { MemoryStore, type MessageContext } from '@botmesh/core'
+import { ConfigError, MemoryStore, type MessageContext } from '@botmesh/core'
 import { MemoryCoordinationHub, MemoryCoordinator } from '@botmesh/core/testing'
 import { BotmeshModule, OnMessage } from '../src/index.js'
-import { runApp } from './test-app.js'
+import { runApp, until } from './test-app.js'
 import { TestProvider } from './test-provider.js'
 
 const HOOKS_OFF = /shutdown hooks are off/
@@ -116,7 +116,7 @@ describe('N5: order', () => {
   it('a bot that cannot start stops the others and fails the application', async () => {
     class Fails extends TestProvider {
       override start(): Promise<void> {
-        return Promise.reject(new Error('bad token'))
+        return Promise.reject(new ConfigError('bad token', { option: 'token' }))
       }
     }
     const good = new TestProvider({ account: 'good' })
@@ -170,7 +170,3 @@ describe('scenario 28: shutdown hooks', () => {
     expect(logger.texts('warn').join()).toMatch(HOOKS_OFF)
   })
 })
-
-async function until(condition: () => boolean): Promise<void> {
-  while (!condition()) await new Promise((resolve) => setTimeout(resolve, 5))
-}

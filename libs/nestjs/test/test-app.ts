@@ -4,6 +4,7 @@ import { afterEach } from '@jest/globals'
 import type { INestApplication, LoggerService, ModuleMetadata } from '@nestjs/common'
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify'
 import { Test } from '@nestjs/testing'
+import { waitFor } from '../../../test/support/index.js'
 
 export const PLATFORMS = ['express', 'fastify'] as const
 export type Platform = (typeof PLATFORMS)[number]
@@ -66,4 +67,9 @@ export async function initApp(module: ModuleMetadata): Promise<void> {
   const app = testing.createNestApplication({ logger })
   open.add(app)
   await app.init()
+}
+
+/** Waits for what becomes true. */
+export async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
+  await waitFor(condition, { what: String(condition) })
 }

@@ -8,11 +8,22 @@
  */
 type Code = (...args: never[]) => unknown
 
+const CALLS = Symbol('calls')
+type Wrapper = Code & { [CALLS]?: Code }
+
+/**
+ * Marks `wrapper` as doing nothing with its arguments but to call `code` with them (a method of an injected class),
+ * so that `code` is what is looked through.
+ */
+export function callsOnly<W extends Code>(wrapper: W, code: Code): W {
+  return Object.defineProperty(wrapper, CALLS, { value: code })
+}
+
 /** Properties of a step's context through which the user can be reached. */
 const WAYS = new Set(['user', 'ctx'])
 
 export function mayUseUser(code: Code): boolean {
-  const source = Function.prototype.toString.call(code)
+  const source = Function.prototype.toString.call((code as Wrapper)[CALLS] ?? code)
   if (/\[native code\]|\barguments\b|\beval\b/.test(source)) return true
   const parameters = parametersOf(source)
   if (parameters === null) return true

@@ -10,9 +10,19 @@ export interface HandlerOptions {
 
 export interface CommandDecoratorOptions extends CommandOptions, HandlerOptions {}
 
+export interface ConversationDecoratorOptions extends HandlerOptions {
+  /** Messages that enter it when no conversation is waiting. */
+  on?: Trigger
+}
+
 /** An asynchronous conversation: `async survey(c: ConversationContext, ctx: MessageContext)`. Default name: the method's. */
-export function Conversation(name?: string, options: HandlerOptions = {}): MethodDecorator {
-  return handler('Conversation', options, (method) => ({ kind: 'conversation', name: name ?? method }))
+export function Conversation(name?: string, options: ConversationDecoratorOptions = {}): MethodDecorator {
+  const { bot, ...rest } = options
+  return handler('Conversation', { bot }, (method) => ({
+    kind: 'conversation',
+    name: name ?? method,
+    options: rest,
+  }))
 }
 
 /** Messages that nothing else has taken. */
@@ -53,6 +63,6 @@ function handler(
   return (prototype, key, descriptor) => {
     const method = methodOf(decorator, prototype, key, descriptor)
     const bot = options.bot === undefined ? {} : { bot: options.bot }
-    addHandler(prototype.constructor, { ...kindOf(method), method, ...bot } as HandlerMetadata)
+    addHandler(prototype.constructor, { ...kindOf(method), method, ...bot })
   }
 }

@@ -19,7 +19,7 @@ export interface StepMetadata {
 }
 
 export type HandlerMetadata = { method: string; bot?: BotSelection } & (
-  | { kind: 'conversation'; name: string }
+  | { kind: 'conversation'; name: string; options: { on?: Trigger } }
   | { kind: 'command'; name: string; options: CommandOptions }
   | { kind: 'hears'; trigger: Trigger }
   | { kind: 'message' }

@@ -78,12 +78,14 @@ function define(
   persistent: boolean,
 ): void {
   const { name, on } = flow
-  let builder = bot.flow(name, on === undefined ? {} : { on })
-  for (const step of steps) {
-    // Looked up at each call, so that a subclass's method or a test's spy is what runs.
-    builder = builder.step(step.name, (c: unknown) =>
-      (Reflect.get(instance, step.method) as Method).call(instance, c),
-    )
-  }
-  if (persistent) builder.persistent()
+  bot.define({
+    name,
+    ...(on === undefined ? {} : { on }),
+    persistent,
+    steps: steps.map((step) => {
+      const method = () => Reflect.get(instance, step.method) as Method
+      // Looked up at each call, so that a test's spy is what runs.
+      return { name: step.name, run: (c) => method().call(instance, c), source: method() }
+    }),
+  })
 }

@@ -1,5 +1,5 @@
 /** Registers methods decorated with `@Conversation`, `@OnMessage`, `@Command`, `@Hears`, `@BeforeMessage`. */
-import { ConfigError, type Bot } from '@botmesh/core'
+import { callsOnly, ConfigError, type Bot } from '@botmesh/core'
 import type { BotRegistry } from '../bot-registry.js'
 import { MetadataAccessor, type HandlerMetadata } from '../decorators/metadata.js'
 import type { Found } from './provider-scan.js'
@@ -30,10 +30,12 @@ export class HandlerLoader {
 }
 
 function register(bot: Bot, handler: HandlerMetadata, instance: object): void {
-  const call: Method = (...args) => (Reflect.get(instance, handler.method) as Method).apply(instance, args)
+  const method = () => Reflect.get(instance, handler.method) as Method
+  // Looked up at each call, so that a test's spy is what runs.
+  const call = callsOnly<Method>((...args) => method().apply(instance, args), method())
   switch (handler.kind) {
     case 'conversation':
-      bot.conversation(handler.name, call)
+      bot.conversation(handler.name, call, handler.options)
       return
     case 'command':
       bot.command(handler.name, call, handler.options)

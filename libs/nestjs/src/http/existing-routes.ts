@@ -11,8 +11,8 @@ interface ExpressLayer {
 const NOWHERE = '/botmesh/no-such-path/4c1f'
 
 /** @returns false where the router cannot be looked into. */
-export function servesGet(adapter: HttpAdapterHost['httpAdapter'], path: string): boolean {
-  const instance: unknown = adapter.getInstance()
+export function servesGet(http: HttpAdapterHost['httpAdapter'], path: string): boolean {
+  const instance: unknown = http.getInstance()
   if (typeof instance !== 'function' && typeof instance !== 'object') return false
   const { hasRoute, router } = instance as {
     hasRoute?: (route: { url: string; method: string }) => boolean

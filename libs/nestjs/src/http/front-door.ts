@@ -13,7 +13,7 @@ import { readBody, targetOf, writeAnswer, type Answer } from './plain-http.js'
 /** Answers at once. */
 export type PlainRoute = () => Answer
 
-type NodeHandler = (request: IncomingMessage, response: ServerResponse, pass: () => void) => void
+type PlainHandler = (request: IncomingMessage, response: ServerResponse, pass: () => void) => void
 
 /** The parts of Fastify that are used; its types may not be installed. */
 interface FastifyLike {
@@ -91,19 +91,19 @@ export class FrontDoor {
   }
 
   private mount(): void {
-    const adapter = this.host.httpAdapter
-    if (!adapter) return
-    if (adapter.getType() === 'fastify') {
-      const instance = adapter.getInstance() as FastifyLike
+    const { httpAdapter } = this.host
+    if (!httpAdapter) return
+    if (httpAdapter.getType() === 'fastify') {
+      const instance = httpAdapter.getInstance<FastifyLike>()
       instance.addHook('onRequest', (request, reply, done) => {
         if (!this.serve(request.raw, reply.raw, () => reply.hijack())) done()
       })
       return
     }
-    const first: NodeHandler = (request, response, pass) => {
+    const first: PlainHandler = (request, response, pass) => {
       if (!this.serve(request, response)) pass()
     }
-    adapter.use(first)
+    httpAdapter.use(first)
   }
 
   /** @returns false if the request is not for this library. @param claim called before anything is written. */

@@ -72,7 +72,7 @@ export class LeaderJobs {
         )
       }
     }
-    await Promise.all([...this.jobs.values()].map((job) => job.candidacy?.stop()))
+    await Promise.all([...this.jobs.values()].map(async (job) => await job.candidacy?.stop()))
   }
 
   private async run(job: Job | undefined, work: () => unknown): Promise<unknown> {
