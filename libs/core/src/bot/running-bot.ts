@@ -74,7 +74,7 @@ export class RunningBot {
     try {
       await store.open?.()
       await coordinator?.start()
-      warnAtStart(this.options, this.shared)
+      warnAtStart(this.options)
       if (coordinator !== null) this.unsubscribe = coordinator.onLost((lost) => this.turnLost(lost))
       await this.session.start()
       this.sweep?.start()

@@ -1,13 +1,15 @@
 /** What a bot says at start about what it cannot promise (S1, K2). */
+import { MemoryCoordinator } from '../memory/index.js'
 import { isStateStore } from '../runtime/chat-access.js'
 import type { ResolvedOptions } from './options.js'
 
-export function warnAtStart(options: ResolvedOptions, shared: boolean): void {
+export function warnAtStart(options: ResolvedOptions): void {
   const { store, coordinator, logger, name, provider } = options
   if (coordinator === null) return
   const warn = (message: string) =>
     logger.warn({ bot: name, store: store.kind, provider: provider.id }, message)
-  if (!store.shared && !shared) {
+  // Coordinators of this process only: then one process' data is all there is.
+  if (!store.shared && !(coordinator instanceof MemoryCoordinator)) {
     warn(
       `The ${store.kind} store keeps the data of this process only: on another replica a conversation is not found. Use a shared store with coordination across processes.`,
     )

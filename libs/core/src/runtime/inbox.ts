@@ -19,7 +19,8 @@ import type { TurnScope } from '../conversation/port.js'
 import { ChatLanes } from './chat-lanes.js'
 import { RecentIds } from './recent-ids.js'
 import type { LocalTurn } from './span-factory.js'
-import type { TurnRunner, Work } from './turn-runner.js'
+import type { TurnRunner } from './turn-runner.js'
+import type { Work } from './work.js'
 
 export interface InboxOptions {
   provider: string

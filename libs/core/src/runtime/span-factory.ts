@@ -21,7 +21,7 @@ import {
 import type { SendGate } from './send-gate.js'
 import { SpanOutbox } from './span-outbox.js'
 import { Span } from './span.js'
-import type { Work } from './turn-runner.js'
+import type { Work } from './work.js'
 
 /** A granted turn, or the local stand-in for one. */
 export type GrantedTurn = Turn | LocalTurn

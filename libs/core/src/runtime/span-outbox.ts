@@ -14,8 +14,16 @@ import type { Outbox, OutboxEntry } from '../contracts/outbox.js'
 import type { SendTarget } from '../contracts/provider.js'
 import type { Effects } from '../contracts/state-store.js'
 import type { SendRef } from '../conversation/port.js'
-import type { SendGate } from './send-gate.js'
-import type { Span } from './span.js'
+import type { SendGate, SendGuard } from './send-gate.js'
+
+/** The span whose sends these are. */
+interface SendingSpan {
+  readonly key: string
+  readonly recordId: string | null
+  readonly live: boolean
+  guard(): SendGuard
+  writeEntries(effects: Effects): Promise<void>
+}
 
 export interface SpanOutboxInit {
   /** Entries that the opening read brought. */
@@ -46,7 +54,12 @@ export class SpanOutbox {
     this.open = [...init.known]
   }
 
-  async send(span: Span, target: SendTarget, content: OutgoingContent, ref: SendRef | null): Promise<Sent> {
+  async send(
+    span: SendingSpan,
+    target: SendTarget,
+    content: OutgoingContent,
+    ref: SendRef | null,
+  ): Promise<Sent> {
     const hash = hashOf(target, content)
     const entry = this.claim(span, ref, hash)
     if (entry.status === 'sent') return entry.sent ?? { id: '' }
@@ -81,7 +94,7 @@ export class SpanOutbox {
   }
 
   /** The entry of an earlier attempt, or a new one that is not written yet (`failed`: nothing was sent). */
-  private claim(span: Span, ref: SendRef | null, hash: string): OutboxEntry {
+  private claim(span: SendingSpan, ref: SendRef | null, hash: string): OutboxEntry {
     const record = ref?.recordId ?? span.recordId
     const { timer } = this.init
     const own =
@@ -109,7 +122,7 @@ export class SpanOutbox {
   }
 
   /** An earlier attempt may have sent this: it is not made again, and stays in the store as uncertain. */
-  private leaveAlone(span: Span, entry: OutboxEntry): Sent {
+  private leaveAlone(span: SendingSpan, entry: OutboxEntry): Sent {
     if (entry.status === 'intended') {
       entry.status = 'uncertain'
       this.unnoted.set(entry.key, entry)
@@ -131,7 +144,7 @@ export class SpanOutbox {
   }
 
   private async deliver(
-    span: Span,
+    span: SendingSpan,
     target: SendTarget,
     content: OutgoingContent,
     entry: OutboxEntry,

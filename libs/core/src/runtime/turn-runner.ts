@@ -11,20 +11,13 @@
 import type { Clock, Timer } from '../contracts/clock.js'
 import { BotmeshError, LeaseLostError, ProviderNotLeaderError } from '../contracts/errors.js'
 import type { JournalRecord } from '../contracts/journal.js'
-import type { Message } from '../contracts/message.js'
 import type { CommitResult, Effects } from '../contracts/state-store.js'
-import type { ConversationEngine, TurnScope } from '../conversation/port.js'
+import type { ConversationEngine } from '../conversation/port.js'
 import type { ChatAccess } from './chat-access.js'
 import { runInScope } from './act-scope.js'
 import type { Span } from './span.js'
 import type { GrantedTurn, SpanFactory } from './span-factory.js'
-
-/** What a turn was taken for. */
-export type Work =
-  | { kind: 'message'; message: Message }
-  /** With durability: whatever record is the oldest. */
-  | { kind: 'wake' }
-  | { kind: 'timer'; id: string; act: (scope: TurnScope) => Promise<void> }
+import type { Work } from './work.js'
 
 /** What the bot does under a turn. */
 export interface SpanHandler {

@@ -1,0 +1,9 @@
+/** What a turn is taken for. */
+import type { Message } from '../contracts/message.js'
+import type { TurnScope } from '../conversation/port.js'
+
+export type Work =
+  | { kind: 'message'; message: Message }
+  /** With durability: whatever record is the oldest. */
+  | { kind: 'wake' }
+  | { kind: 'timer'; id: string; act: (scope: TurnScope) => Promise<void> }
