@@ -1,0 +1,51 @@
+/** One pino for everything: the shop's own lines, Botmesh's, and Nest's. */
+import type { LoggerService } from '@nestjs/common'
+import { pino, type Logger } from 'pino'
+import pretty from 'pino-pretty'
+
+/** Token of the application's logger. */
+export const PINO = Symbol('pino')
+
+/** @param options.pretty readable instead of one JSON object a line. */
+export function createLogger(options: { replica: string; level?: string; pretty?: boolean }): Logger {
+  const settings = { level: options.level ?? 'info', base: { replica: options.replica } }
+  // Written synchronously, so that the last words before a crash are not lost.
+  return options.pretty === true
+    ? pino(settings, pretty({ sync: true, ignore: 'pid,hostname' }))
+    : pino(settings, pino.destination({ fd: 1, sync: true }))
+}
+
+/** Nest's own lines, at `debug` unless they matter: a replica's log is about chats. */
+export class NestLines implements LoggerService {
+  constructor(private readonly target: Logger) {}
+
+  log(message: unknown, ...rest: unknown[]): void {
+    this.write('debug', message, rest)
+  }
+  debug(message: unknown, ...rest: unknown[]): void {
+    this.write('debug', message, rest)
+  }
+  verbose(message: unknown, ...rest: unknown[]): void {
+    this.write('trace', message, rest)
+  }
+  warn(message: unknown, ...rest: unknown[]): void {
+    this.write('warn', message, rest)
+  }
+  error(message: unknown, ...rest: unknown[]): void {
+    this.write('error', message, rest)
+  }
+  fatal(message: unknown, ...rest: unknown[]): void {
+    this.write('fatal', message, rest)
+  }
+
+  private write(
+    level: 'trace' | 'debug' | 'warn' | 'error' | 'fatal',
+    message: unknown,
+    rest: unknown[],
+  ): void {
+    const context = rest.at(-1)
+    const details = { nest: typeof context === 'string' ? context : undefined }
+    if (message instanceof Error) this.target[level]({ ...details, err: message }, message.message)
+    else this.target[level](details, String(message))
+  }
+}

@@ -1,0 +1,123 @@
+/** What the shop reads from its environment; the launcher passes the same as an object. */
+import { ConfigError, describeValue, parseDuration } from '@botmesh/core'
+import type { MemoryStore } from '@botmesh/core'
+
+/** What several replicas of one process share, where there is no Redis: data, and the hub that grants turns. */
+export interface InProcessMesh {
+  store: MemoryStore
+}
+
+export interface WhatsAppSettings {
+  phoneNumberId: string
+  accessToken: string
+  appSecret: string
+  verifyToken: string
+  /** Another address of the Graph API, such as a double's. */
+  graphUrl?: string
+}
+
+export interface TelegramSettings {
+  token: string
+  webhookSecret: string
+  /** Another address of the Bot API, such as a double's. */
+  apiRoot?: string
+}
+
+export interface ShopOptions {
+  /** 0 (the default): a free one. */
+  port?: number
+  /** Default: all addresses. */
+  host?: string
+  replicaId?: string
+  /** Shared by replicas in processes of their own. Absent: `mesh`. */
+  redisUrl?: string
+  /** Shared by replicas of this process. Absent, as `redisUrl`: one replica, on its own. */
+  mesh?: InProcessMesh
+  /** Default 5 s: a demo should not make one wait. */
+  leaseMs?: number
+  /** Record messages on arrival, so that none is lost with a replica (D1). */
+  durability?: boolean
+  prefix?: string
+  /** Signs the web chat's visitors; the same on every replica. */
+  webchatSecret?: string
+  whatsapp?: WhatsAppSettings
+  telegram?: TelegramSettings
+  /** Default `info`. */
+  logLevel?: string
+  /** Readable instead of JSON. Default: if standard output is a terminal. */
+  prettyLogs?: boolean
+}
+
+type Env = Readonly<Record<string, string | undefined>>
+
+/** @throws ConfigError that names the variable. */
+export function settingsFrom(env: Env): ShopOptions {
+  const whatsapp = group(env, 'WHATSAPP', {
+    phoneNumberId: 'WHATSAPP_PHONE_NUMBER_ID',
+    accessToken: 'WHATSAPP_ACCESS_TOKEN',
+    appSecret: 'WHATSAPP_APP_SECRET',
+    verifyToken: 'WHATSAPP_VERIFY_TOKEN',
+  })
+  const telegram = group(env, 'TELEGRAM', {
+    token: 'TELEGRAM_TOKEN',
+    webhookSecret: 'TELEGRAM_WEBHOOK_SECRET',
+  })
+  return {
+    port: portOf(text(env, 'PORT') ?? '3000'),
+    ...optional('host', text(env, 'HOST')),
+    ...optional('replicaId', text(env, 'REPLICA_ID')),
+    ...optional('redisUrl', text(env, 'REDIS_URL')),
+    ...optional('leaseMs', duration(env, 'LEASE_MS')),
+    ...optional('prefix', text(env, 'PREFIX')),
+    ...optional('webchatSecret', text(env, 'WEBCHAT_SECRET')),
+    ...optional('logLevel', text(env, 'LOG_LEVEL')),
+    durability: text(env, 'DURABILITY') === '1',
+    ...(whatsapp === undefined
+      ? {}
+      : { whatsapp: { ...whatsapp, ...optional('graphUrl', text(env, 'WHATSAPP_GRAPH_URL')) } }),
+    ...(telegram === undefined
+      ? {}
+      : { telegram: { ...telegram, ...optional('apiRoot', text(env, 'TELEGRAM_API_ROOT')) } }),
+  }
+}
+
+function text(env: Env, name: string): string | undefined {
+  const value = env[name]
+  return value === undefined || value === '' ? undefined : value
+}
+
+function duration(env: Env, name: string): number | undefined {
+  const value = text(env, name)
+  if (value === undefined) return undefined
+  return parseDuration(name, /^\d+$/.test(value) ? Number(value) : value, { minMs: 1000 })
+}
+
+function portOf(value: string): number {
+  const port = Number(value)
+  if (Number.isInteger(port) && port >= 0 && port <= 65_535) return port
+  throw new ConfigError(`PORT is ${describeValue(value)}; accepted: a number from 0 to 65535.`, {
+    option: 'PORT',
+    value,
+  })
+}
+
+/** All variables of a transport, or none of them. */
+function group<K extends string>(
+  env: Env,
+  what: string,
+  names: Record<K, string>,
+): Record<K, string> | undefined {
+  const entries = Object.entries<string>(names).map(([key, name]) => [key, text(env, name), name] as const)
+  if (entries.every(([, value]) => value === undefined)) return undefined
+  const missing = entries.filter(([, value]) => value === undefined).map(([, , name]) => name)
+  if (missing.length > 0) {
+    throw new ConfigError(`${what} is only half configured: ${missing.join(', ')} is missing.`, {
+      option: missing[0] ?? what,
+    })
+  }
+  return Object.fromEntries(entries.map(([key, value]) => [key, value])) as Record<K, string>
+}
+
+function optional<K extends string, V>(key: K, value: V | undefined): { [P in K]?: V } {
+  return (value === undefined ? {} : { [key]: value }) as { [P in K]?: V }
+}

@@ -1,0 +1,97 @@
+/** The shop as a Nest module: one bot per transport, all with the same conversations and one coordinator. */
+import { Global, Module, type DynamicModule } from '@nestjs/common'
+import { EventEmitterModule } from '@nestjs/event-emitter'
+import { ScheduleModule } from '@nestjs/schedule'
+import type { Coordinator, Provider, Store } from '@botmesh/core'
+import { MetaProvider } from '@botmesh/meta'
+import { BotmeshModule, DEFAULT_BOT, type BotmeshModuleOptions } from '@botmesh/nestjs'
+import { TelegramProvider } from '@botmesh/telegram'
+import { WebchatProvider } from '@botmesh/webchat'
+import type { Logger } from 'pino'
+import { Catalogue } from './catalogue.js'
+import { FrontDesk } from './conversations/front-desk.js'
+import { OrderFlow } from './conversations/order.flow.js'
+import { Survey } from './conversations/survey.js'
+import { StockReport } from './jobs/stock-report.js'
+import { ChatLog } from './logging/chat-log.js'
+import { PINO } from './logging/pino-logger.js'
+import { Orders } from './orders.js'
+import type { ShopOptions } from './settings.js'
+
+export interface ShopParts {
+  options: ShopOptions
+  store: Store
+  coordinator: Coordinator
+  logger: Logger
+}
+
+@Global()
+@Module({})
+export class ShopModule {
+  static with(parts: ShopParts): DynamicModule {
+    return {
+      module: ShopModule,
+      imports: [
+        EventEmitterModule.forRoot(),
+        ScheduleModule.forRoot(),
+        ...transportsOf(parts.options).map(([name, provider, path]) =>
+          BotmeshModule.forRoot(botOf(parts, name, provider, path)),
+        ),
+      ],
+      providers: [
+        { provide: PINO, useValue: parts.logger },
+        Catalogue,
+        Orders,
+        OrderFlow,
+        Survey,
+        FrontDesk,
+        StockReport,
+        ChatLog,
+      ],
+      exports: [PINO],
+    }
+  }
+}
+
+function transportsOf(options: ShopOptions): [name: string, provider: Provider, webhook?: string][] {
+  const { webchatSecret, whatsapp, telegram } = options
+  const transports: [string, Provider, string?][] = [
+    [
+      DEFAULT_BOT,
+      new WebchatProvider({
+        account: 'tienda',
+        path: '/chat',
+        title: 'Tienda Aurora',
+        ...(webchatSecret === undefined ? {} : { secret: webchatSecret }),
+      }),
+    ],
+  ]
+  if (whatsapp !== undefined) {
+    transports.push(['whatsapp', new MetaProvider({ ...whatsapp, account: 'tienda' }), '/webhooks/whatsapp'])
+  }
+  if (telegram !== undefined) {
+    const { token, webhookSecret, apiRoot } = telegram
+    const provider = new TelegramProvider({
+      token,
+      account: 'tienda',
+      webhook: { secret: webhookSecret },
+      ...(apiRoot === undefined ? {} : { apiRoot }),
+    })
+    transports.push(['telegram', provider, '/webhooks/telegram'])
+  }
+  return transports
+}
+
+function botOf(parts: ShopParts, name: string, provider: Provider, path?: string): BotmeshModuleOptions {
+  const { options, store, coordinator, logger } = parts
+  return {
+    name,
+    provider,
+    store,
+    coordination: { coordinator, handover: { fallback: 'notify' } },
+    durability: options.durability ?? false,
+    locale: 'es',
+    logger: logger.child({ bot: name }),
+    ...(path === undefined ? {} : { webhooks: { path } }),
+  }
+}
