@@ -68,3 +68,11 @@ export function newTicket(request: TicketRequest, settle: Ticket['settle'], sinc
     onAbort: null,
   }
 }
+
+/** Ends the wait: neither its time limit nor its signal matters any more. */
+export function disarm(ticket: Ticket): void {
+  ticket.timer?.cancel()
+  ticket.timer = null
+  if (ticket.onAbort) ticket.request.signal?.removeEventListener('abort', ticket.onAbort)
+  ticket.onAbort = null
+}

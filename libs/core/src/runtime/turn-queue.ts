@@ -16,29 +16,27 @@ import type {
   Grant,
   HeldKey,
   NudgeReply,
-  Repair,
   TakeReply,
   TakeRequest,
 } from './coordination-backend.js'
-import { HeldTurn, type TurnHost } from './held-turn.js'
 import { RepairQueue } from './repair-queue.js'
 import type { AliveReply, BeatContent, Session, SessionKeeper } from './session-keeper.js'
-import { newTicket, type TakeResult, type Ticket, type TicketRequest } from './ticket.js'
+import { disarm, newTicket, type TakeResult, type Ticket, type TicketRequest } from './ticket.js'
 import { TicketRegistry } from './ticket-registry.js'
+import { TurnIssuer, type LostListener } from './turn-issuer.js'
 import { WaitingRoom } from './waiting-room.js'
 
-export type LostListener = (lost: { key: string; reason: LeaseLostReason }) => void
+export type { LostListener } from './turn-issuer.js'
 
 export class ShardTurns {
   /** Highest fence seen. */
   floor = 0
   private readonly registry = new TicketRegistry()
   private readonly repairs: RepairQueue
+  private readonly issuer: TurnIssuer
   private readonly room: WaitingRoom
   /** May be sent, but there is no session, or the last attempt's fate is unknown. */
   private readonly unsent = new Set<Ticket>()
-  /** Granted, but the session must be renewed before the application sees it. */
-  private readonly parked = new Set<Ticket>()
   private retryTimer: Timer | null = null
   private readonly retryPause: Backoff
   private stopped = false
@@ -48,11 +46,19 @@ export class ShardTurns {
     private readonly context: BackendContext,
     maxPollMs: number,
     private readonly keeper: () => SessionKeeper,
-    private readonly onLost: LostListener,
+    onLost: LostListener,
   ) {
     this.repairs = new RepairQueue(backend, context)
-    this.retryPause = new Backoff(context.random, 20, context.leaseMs / 6)
-    const lookAgainMs = context.leaseMs / 6
+    const { leaseMs } = context
+    this.issuer = new TurnIssuer({
+      leaseMs,
+      keeper,
+      repairs: this.repairs,
+      forget: (ticket) => this.registry.forget(ticket),
+      onLost,
+    })
+    this.retryPause = new Backoff(context.random, 20, leaseMs / 6)
+    const lookAgainMs = leaseMs / 6
     this.room = new WaitingRoom(context.clock, maxPollMs, lookAgainMs, (tickets) => void this.nudge(tickets))
   }
 
@@ -88,10 +94,10 @@ export class ShardTurns {
   /** Nothing under the lost session is ours any more; what nobody saw yet is taken again under the next. */
   lost(session: Session, reason: LeaseLostReason): void {
     this.room.clear()
-    this.parked.clear()
+    this.issuer.clear()
     this.unsent.clear()
     const { first, held } = this.registry.reset()
-    for (const ticket of held) this.loseTurn(ticket, reason)
+    for (const ticket of held) this.issuer.lose(ticket, reason)
     this.repairs.abandon(session.name)
     first.forEach((ticket) => this.ask(ticket))
   }
@@ -113,11 +119,11 @@ export class ShardTurns {
     }
     this.room.clear()
     this.unsent.clear()
-    this.parked.clear()
+    this.issuer.clear()
     // A commit under way is not cut: its effects decide what the next replica finds.
     if (options.waitMs > 0) await this.repairs.drained(options.waitMs)
     const { held } = this.registry.reset()
-    for (const ticket of held) this.loseTurn(ticket, 'stopped', options.silent)
+    for (const ticket of held) this.issuer.lose(ticket, 'stopped', options.silent)
     const session = this.keeper().current
     if (session) this.repairs.abandon(session.name)
   }
@@ -142,7 +148,7 @@ export class ShardTurns {
       const answer = reply.waiting[index]
       if (ticket && answer) this.nudged(ticket, answer)
     })
-    for (const ticket of [...this.parked]) this.handOver(ticket)
+    this.issuer.renewed()
     this.askUnsent()
   }
 
@@ -188,7 +194,7 @@ export class ShardTurns {
     this.retryPause.reset()
     if (reply.outcome === 'session-lost') return this.keeper().reportGone(session)
     const given = ticket.status === 'done'
-    if (given && reply.outcome === 'queued') this.withdraw(ticket)
+    if (given && reply.outcome === 'queued') this.issuer.withdraw(ticket)
     else if (reply.outcome === 'granted') this.granted(session.name, reply.grant, reply.state)
     else if (ticket.status === 'asking') this.notGranted(ticket, reply)
     this.askNext(ticket, session)
@@ -222,7 +228,7 @@ export class ShardTurns {
       if (ticket.status !== 'done') this.settleError(ticket, error)
       return this.askNext(ticket, session)
     }
-    if (ticket.status === 'done') this.withdraw(ticket)
+    if (ticket.status === 'done') this.issuer.withdraw(ticket)
     // Given up, or granted by a push meanwhile: that was the answer.
     if (ticket.status !== 'asking') return this.askNext(ticket, session)
     this.unsent.add(ticket)
@@ -286,7 +292,9 @@ export class ShardTurns {
   duplicate(sessionName: string, id: string): void {
     const ticket = this.registry.get(id)
     if (!ticket || ticket.session?.name !== sessionName || ticket.session !== this.keeper().current) return
-    if (ticket.status === 'waiting' || ticket.status === 'asking') this.settle(ticket, 'duplicate')
+    if (ticket.status !== 'waiting' && ticket.status !== 'asking') return
+    this.settle(ticket, 'duplicate')
+    if (this.unsent.delete(ticket)) this.askNext(ticket, ticket.session)
   }
 
   // --- grants ------------------------------------------------------------------------------------------------------
@@ -296,67 +304,21 @@ export class ShardTurns {
     if (session?.name !== sessionName) return
     this.floor = Math.max(this.floor, grant.fence)
     const ticket = this.registry.get(grant.ticket)
-    if (!ticket || ticket.status === 'done') return this.giveBack(session, grant)
+    if (!ticket || ticket.status === 'done') return this.issuer.giveBack(session, grant)
     // Fences are compared, never ticket ids alone.
     if (ticket.grant) {
-      if (ticket.grant.fence !== grant.fence) this.giveBack(session, grant)
+      if (ticket.grant.fence !== grant.fence) this.issuer.giveBack(session, grant)
       return
     }
     this.room.leave(ticket)
-    this.unsent.delete(ticket)
     if (ticket.status === 'line') this.registry.leaveLine(ticket)
     ticket.grant = grant
     ticket.state = state
     ticket.status = 'granted'
     this.announce(ticket)
-    // Overtook the reply of its take: the next one of the key still waits for that reply.
-    this.handOver(ticket)
-  }
-
-  private handOver(ticket: Ticket): void {
-    const { session, grant } = ticket
-    if (ticket.status !== 'granted' || !session || !grant) return
-    if (!this.keeper().enoughToHandOver(session)) {
-      if (session !== this.keeper().current) return
-      this.parked.add(ticket)
-      void this.keeper().renew()
-      return
-    }
-    this.parked.delete(ticket)
-    const turn = new HeldTurn(grant, ticket.state, this.hostOf(ticket, session))
-    ticket.status = 'held'
-    ticket.turn = turn
-    this.disarm(ticket)
-    ticket.settle.resolve(turn)
-  }
-
-  private hostOf(ticket: Ticket, session: Session): TurnHost {
-    const base = { session: session.name, key: ticket.request.key, ticket: ticket.id }
-    return {
-      trusted: () => this.keeper().trusted(session),
-      release: (grant, firstTried) =>
-        this.repairs.run({ kind: 'release', ...base, fence: grant.fence }, firstTried),
-      commit: (grant, n, effects, release) =>
-        this.repairs.run({
-          kind: 'commit',
-          ...base,
-          fence: grant.fence,
-          commitId: `${ticket.id}#${n}`,
-          effects,
-          release,
-          leaseMs: this.context.leaseMs,
-        }),
-      ended: () => {
-        ticket.status = 'done'
-        this.registry.forget(ticket)
-      },
-      refused: () => {
-        this.registry.forget(ticket)
-        ticket.status = 'done'
-        if (ticket.grant) this.giveBack(session, ticket.grant)
-        this.tellLost(ticket.request.key, 'superseded')
-      },
-    }
+    // If it overtook the reply of its take, the next one of the key waits for that reply; if no reply is to come, not.
+    if (this.unsent.delete(ticket)) this.askNext(ticket, session)
+    this.issuer.issue(ticket)
   }
 
   /** The backend does not hold for us what we work under. */
@@ -367,38 +329,13 @@ export class ShardTurns {
       // A release or commit under way may just have ended it: its own answer tells.
       if (ticket.turn.ending) return
       this.registry.forget(ticket)
-      this.loseTurn(ticket, 'revoked')
+      this.issuer.lose(ticket, 'revoked')
     } else if (ticket.status === 'granted') {
-      this.parked.delete(ticket)
+      this.issuer.unpark(ticket)
       this.registry.forget(ticket)
       Object.assign(ticket, { status: 'line', session: null, grant: null })
       if (this.registry.rejoin(ticket)) this.ask(ticket)
     }
-  }
-
-  private loseTurn(ticket: Ticket, reason: LeaseLostReason, silent = false): void {
-    ticket.status = 'done'
-    if (ticket.turn?.lose(reason) && !silent) this.tellLost(ticket.request.key, reason)
-  }
-
-  private tellLost(key: string, reason: LeaseLostReason): void {
-    this.onLost({ key, reason })
-  }
-
-  private giveBack(session: Session, grant: Grant): void {
-    const { key, fence, ticket } = grant
-    void this.repairs.run({ kind: 'release', session: session.name, key, fence, ticket })
-  }
-
-  private withdraw(ticket: Ticket): void {
-    if (!ticket.session) return
-    const repair: Repair = {
-      kind: 'withdraw',
-      session: ticket.session.name,
-      key: ticket.request.key,
-      ticket: ticket.id,
-    }
-    void this.repairs.run(repair)
   }
 
   // --- settling ----------------------------------------------------------------------------------------------------
@@ -416,13 +353,13 @@ export class ShardTurns {
     } else if (was === 'asking') {
       // Its fate is open: withdrawn when it is answered. If nobody is asking any more, now.
       if (this.unsent.delete(ticket)) {
-        this.withdraw(ticket)
+        this.issuer.withdraw(ticket)
         this.askNext(ticket, session)
       }
     } else if (was === 'waiting') {
-      this.withdraw(ticket)
+      this.issuer.withdraw(ticket)
     } else if (session && grant) {
-      this.giveBack(session, grant)
+      this.issuer.giveBack(session, grant)
     }
   }
 
@@ -438,17 +375,10 @@ export class ShardTurns {
 
   private finish(ticket: Ticket): void {
     this.room.leave(ticket)
-    this.parked.delete(ticket)
+    this.issuer.unpark(ticket)
     this.registry.forget(ticket)
-    this.disarm(ticket)
+    disarm(ticket)
     ticket.status = 'done'
-  }
-
-  private disarm(ticket: Ticket): void {
-    ticket.timer?.cancel()
-    ticket.timer = null
-    if (ticket.onAbort) ticket.request.signal?.removeEventListener('abort', ticket.onAbort)
-    ticket.onAbort = null
   }
 
   private announce(ticket: Ticket): void {
