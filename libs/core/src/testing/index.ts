@@ -33,3 +33,7 @@ export type {
   CoordinatorGuarantees,
 } from './conformance/coordination-bed.js'
 export type { Matchers, TestApi } from './conformance/test-api.js'
+export { storeSuite } from './conformance/store.suite.js'
+export { sharedStateSuite } from './conformance/shared-state.suite.js'
+export { memoryStoreBed } from './conformance/memory-store-bed.js'
+export type { StoreBed, StoreFixture, StoreGuarantees } from './conformance/store-bed.js'
