@@ -1,14 +1,22 @@
 /** Baileys' authentication state, kept in session records: credentials as `creds`, a key as `<type>-<id>`. */
 import type { AuthenticationState, SignalDataSet, SignalDataTypeMap } from '@whiskeysockets/baileys'
-import { ProviderError, type Logger } from '@botmesh/core'
+import { LeaseLostError, ProviderError, type Logger } from '@botmesh/core'
 import type { SessionRecords } from './session-storage.js'
 
 type Library = typeof import('@whiskeysockets/baileys')
 
+export interface WriteWatcher {
+  /** The storage refused: another replica has opened the session with a higher fence. Told once; sealed then. */
+  lost(error: LeaseLostError): void
+  failed(error: unknown): void
+}
+
 export interface AuthState {
   state: AuthenticationState
-  /** Writes the credentials as they are now. @throws what the storage says. */
+  /** Writes the credentials as they are now. Never rejects: failures go to the watcher. */
   save(): Promise<void>
+  /** Who is told of writes that failed, from now on. */
+  watch(watcher: WriteWatcher): void
   /**
    * From now on nothing is written. Baileys goes on with what it had begun when its socket closed; by then another
    * replica may have opened the session, and what this one would still write is older than what that one knows.
@@ -26,6 +34,7 @@ export async function loadAuthState(
   const { BufferJSON, initAuthCreds, proto } = library
   const text = (await records.read(['creds'])).get('creds')
   let sealed = false
+  let watcher: WriteWatcher | undefined
   const creds = text === undefined ? initAuthCreds() : readCreds(text)
 
   function readCreds(json: string): ReturnType<typeof initAuthCreds> {
@@ -65,7 +74,6 @@ export async function loadAuthState(
   }
 
   async function set(data: SignalDataSet): Promise<void> {
-    if (sealed) return
     const changes = new Map<string, string | null>()
     for (const [type, values] of Object.entries(data)) {
       for (const [id, value] of Object.entries(values ?? {})) {
@@ -75,14 +83,32 @@ export async function loadAuthState(
         )
       }
     }
-    await records.write(changes)
+    await write(changes)
+  }
+
+  async function write(changes: ReadonlyMap<string, string | null>): Promise<void> {
+    if (sealed) return
+    try {
+      await records.write(changes)
+    } catch (error) {
+      if (error instanceof LeaseLostError) {
+        if (!sealed) watcher?.lost(error)
+        sealed = true
+        return
+      }
+      watcher?.failed(error)
+      throw error
+    }
   }
 
   return {
     state: { creds, keys: { get, set } },
-    save: async () => {
-      if (sealed) return
-      await records.write(new Map([['creds', JSON.stringify(creds, BufferJSON.replacer)]]))
+    save: () =>
+      write(new Map([['creds', JSON.stringify(creds, BufferJSON.replacer)]])).catch(() => {
+        // The watcher was told.
+      }),
+    watch: (one) => {
+      watcher = one
     },
     seal: () => {
       sealed = true

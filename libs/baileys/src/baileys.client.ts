@@ -7,7 +7,7 @@
  * (scenario 20). Events of any socket but the current one are ignored.
  */
 import type { ConnectionState, WAMessage, WASocket } from '@whiskeysockets/baileys'
-import { Backoff, LeaseLostError, ProviderError, type ProviderSink, type Timer } from '@botmesh/core'
+import { Backoff, ProviderError, type LeaseLostError, type ProviderSink, type Timer } from '@botmesh/core'
 import type { AuthState } from './auth-state.js'
 import { closePolicy, codeOf } from './close-codes.js'
 import { InboundQueue } from './inbound-queue.js'
@@ -33,6 +33,7 @@ export class BaileysClient {
   private restarted = false
   private codeAsked = false
   private timer: Timer | undefined
+  private closing: Promise<void> | undefined
   private retiring: Promise<void> | undefined
   private readonly backoff: Backoff
   private readonly inbound: InboundQueue
@@ -47,6 +48,7 @@ export class BaileysClient {
   ) {
     this.backoff = new Backoff(sink.random, FIRST_PAUSE_MS, LONGEST_PAUSE_MS)
     this.inbound = new InboundQueue(id, sink)
+    auth.watch({ lost: (error) => this.onLost(error), failed: (error) => sink.error(error) })
   }
 
   /** The socket, if it is logged in. */
@@ -68,7 +70,7 @@ export class BaileysClient {
     socket.ev.on('connection.update', (update) => {
       if (socket === this.socket && !this.over) this.onUpdate(socket, update)
     })
-    socket.ev.on('creds.update', () => this.save())
+    socket.ev.on('creds.update', () => void this.auth.save())
     socket.ev.on('messages.upsert', ({ messages }) => {
       if (socket === this.socket && !this.over) for (const message of messages) this.onMessage(message)
     })
@@ -81,7 +83,8 @@ export class BaileysClient {
     this.timer?.cancel()
     const socket = this.socket
     this.socket = undefined
-    if (socket !== undefined) await this.closeSocket(socket)
+    if (socket !== undefined) this.closing = this.closeSocket(socket)
+    await this.closing
     this.auth.seal()
     await this.inbound.close()
     await this.retiring
@@ -91,10 +94,12 @@ export class BaileysClient {
   private config(): Parameters<Library['makeWASocket']>[0] {
     const { logger, waWebSocketUrl, socketOptions } = this.options
     return {
-      logger: logger as NonNullable<Parameters<Library['makeWASocket']>[0]['logger']>,
+      logger,
       // History is not for a bot; Baileys needs the short one for the hidden ids in it.
       syncFullHistory: false,
       markOnlineOnConnect: false,
+      // A failed write of keys: its own default holds everything up for half a minute.
+      transactionOpts: { maxCommitRetries: 3, delayBetweenTriesMs: 200 },
       getMessage: async (key) => (key.id ? this.sent.get(key.id) : undefined),
       ...(waWebSocketUrl === undefined ? {} : { waWebSocketUrl }),
       ...socketOptions,
@@ -173,18 +178,14 @@ export class BaileysClient {
     this.sink.state({ status: 'closed', reason, final: true })
   }
 
-  private save(): void {
-    this.auth.save().catch((error: unknown) => {
-      if (error instanceof LeaseLostError && !this.over) {
-        // Another leader has opened this session: this connection must not go on with keys that it cannot keep.
-        const socket = this.socket
-        this.socket = undefined
-        this.isOpen = false
-        if (socket !== undefined) void this.closeSocket(socket)
-        return this.end('superseded', 'another replica has taken it', error)
-      }
-      this.sink.error(error)
-    })
+  /** Another leader has opened this session: this connection must not go on with keys that it cannot keep. */
+  private onLost(error: LeaseLostError): void {
+    if (this.over) return
+    const socket = this.socket
+    this.socket = undefined
+    this.isOpen = false
+    if (socket !== undefined) this.closing = this.closeSocket(socket)
+    this.end('superseded', 'another replica has taken it', error)
   }
 
   private onMessage(received: WAMessage): void {

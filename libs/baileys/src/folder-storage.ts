@@ -3,12 +3,14 @@
  * so that a kill at any moment leaves the old text or the new one, never half of it (scenario 22). A folder cannot
  * fence: two replicas are kept apart by the leadership alone.
  */
-import { mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises'
+import { randomUUID } from 'node:crypto'
+import { mkdir, open, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { StoreError } from '@botmesh/core'
 import type { SessionRecords, SessionStorage } from './session-storage.js'
 
 const TEMPORARY = '.botmesh-tmp'
+const LEFTOVER_MS = 60_000
 /** Files written at once: enough to hide the disk's latency, few enough for any limit on open files. */
 const PARALLEL = 16
 
@@ -20,9 +22,7 @@ export class FolderStorage implements SessionStorage {
     const path = join(this.folder, session)
     try {
       await mkdir(path, { recursive: true, mode: 0o700 })
-      // What a killed process left half written.
-      const leftovers = (await readdir(path)).filter((name) => name.endsWith(TEMPORARY))
-      await Promise.all(leftovers.map((name) => rm(join(path, name), { force: true })))
+      await removeLeftovers(path)
     } catch (error) {
       throw new StoreError(
         `The session folder "${path}" cannot be used: check option "folder" and its permissions.`,
@@ -34,6 +34,27 @@ export class FolderStorage implements SessionStorage {
   }
 }
 
+/**
+ * Removes what killed processes left half written. Young files stay: a former leader may be writing its last ones.
+ * Their age is measured by the clock of the disk they are on, which may be another machine's.
+ */
+async function removeLeftovers(path: string): Promise<void> {
+  const probe = join(path, `${randomUUID()}${TEMPORARY}`)
+  await writeFile(probe, '')
+  const nowMs = (await stat(probe)).mtimeMs
+  await rm(probe)
+  const names = (await readdir(path)).filter((name) => name.endsWith(TEMPORARY))
+  await inParallel(names, async (name) => {
+    try {
+      const file = join(path, name)
+      if (nowMs - (await stat(file)).mtimeMs > LEFTOVER_MS) await rm(file)
+    } catch (error) {
+      // Renamed or removed by its owner meanwhile.
+      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+    }
+  })
+}
+
 interface Batch {
   changes: Map<string, string | null>
   done: Promise<void>
@@ -43,6 +64,8 @@ interface Batch {
 class FolderRecords implements SessionRecords {
   private current: Batch | undefined
   private next: Batch | undefined
+  /** Of this opening: two replicas that write at once for a moment do not write into one file. */
+  private readonly nonce = randomUUID()
 
   constructor(
     private readonly path: string,
@@ -146,7 +169,7 @@ class FolderRecords implements SessionRecords {
   }
 
   private temporary(name: string): string {
-    return `${this.file(name)}${TEMPORARY}`
+    return `${this.file(name)}.${this.nonce}${TEMPORARY}`
   }
 }
 

@@ -98,7 +98,8 @@ interface MediaPart {
   mimetype?: string | null
   caption?: string | null
   fileName?: string | null
-  fileLength?: unknown
+  /** A number, a 64-bit object or their text. */
+  fileLength?: { toString(): string } | null
   url?: string | null
   directPath?: string | null
   mediaKey?: Uint8Array | null
@@ -108,7 +109,7 @@ function parseMedia(content: Content): Body | null {
   for (const [name, kind] of Object.entries(MEDIA) as [keyof typeof MEDIA, Media['kind']][]) {
     const part = content[name] as MediaPart | null | undefined
     if (!part) continue
-    const size = Number(String(part.fileLength ?? ''))
+    const size = Number(part.fileLength?.toString() ?? '')
     const media: Media = { kind }
     if (part.mimetype) media.mimeType = part.mimetype
     if (part.fileName) media.fileName = part.fileName

@@ -29,7 +29,7 @@ export async function sendMessage(
   const jid = jidOf(to.chatId)
   const messageId = messageIdOf(options.idempotencyKey) ?? socket.generateMessageTag()
   const quoted = content.replyTo === undefined ? undefined : quote(client, jid, content.replyTo)
-  const acknowledged = socket.waitForMessage(messageId, ackTimeoutMs) as Promise<AckNode | undefined>
+  const acknowledged = socket.waitForMessage<AckNode>(messageId, ackTimeoutMs)
   // If the send itself fails first, nobody waits for the acknowledgement.
   acknowledged.catch(() => {})
   try {
@@ -110,7 +110,6 @@ function messageIdOf(idempotencyKey: string | undefined): string | undefined {
 /** The quoted message as received here, or, on a replica that did not see it, a reference without its text. */
 function quote(client: BaileysClient, jid: string, id: string): WAMessage {
   return (
-    client.received.get(id) ??
-    ({ key: { remoteJid: jid, id, fromMe: false }, message: { conversation: '' } } as WAMessage)
+    client.received.get(id) ?? { key: { remoteJid: jid, id, fromMe: false }, message: { conversation: '' } }
   )
 }

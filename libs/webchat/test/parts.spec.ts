@@ -37,7 +37,7 @@ describe('options', () => {
 
 describe('parts', () => {
   const sample = (name: string) =>
-    readFileSync(new URL(`../sample-messages/${name}`, import.meta.url), 'utf8')
+    readFileSync(new URL(`../src/sample-messages/${name}`, import.meta.url), 'utf8')
 
   it('B4: parses the sample frames', () => {
     const text = parseFrame(sample('text.json'))

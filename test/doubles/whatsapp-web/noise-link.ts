@@ -21,13 +21,16 @@ import type { WebSocket } from 'ws'
 
 const root = Curve.generateKeyPair()
 const intermediate = Curve.generateKeyPair()
+/** One identity for all links: signing it anew for each would be most of what a test costs. */
+const identity = Curve.generateKeyPair()
+let chain: Uint8Array | undefined
 
 /** Makes this process's client library believe the doubles. Real servers are refused from then on. */
 export function trustDoubleCertificates(): void {
   WA_CERT_DETAILS.PUBLIC_KEY = Buffer.from(root.public)
 }
 
-function certificates(serverStatic: Uint8Array): Uint8Array {
+function certificates(): Uint8Array {
   const { Details } = proto.CertChain.NoiseCertificate
   const signed = (details: Uint8Array, key: KeyPair) => ({
     details,
@@ -38,7 +41,7 @@ function certificates(serverStatic: Uint8Array): Uint8Array {
     issuerSerial: WA_CERT_DETAILS.SERIAL,
     key: intermediate.public,
   }).finish()
-  const leaf = Details.encode({ serial: 2, issuerSerial: 1, key: serverStatic }).finish()
+  const leaf = Details.encode({ serial: 2, issuerSerial: 1, key: identity.public }).finish()
   return proto.CertChain.encode({
     intermediate: signed(upper, root),
     leaf: signed(leaf, intermediate),
@@ -109,7 +112,6 @@ interface LinkEvents {
 export class NoiseLink extends EventEmitter<LinkEvents> {
   private readonly state = new SymmetricState()
   private readonly ephemeral = Curve.generateKeyPair()
-  private readonly identity = Curve.generateKeyPair()
   private stage: 'intro' | 'hello' | 'finish' | 'open' = 'intro'
   private bytes = Buffer.alloc(0)
   private writeKey: Uint8Array = Buffer.alloc(0)
@@ -169,9 +171,9 @@ export class NoiseLink extends EventEmitter<LinkEvents> {
     this.state.authenticate(theirs)
     this.state.authenticate(this.ephemeral.public)
     this.state.mix(Curve.sharedKey(this.ephemeral.private, theirs))
-    const staticKey = this.state.encrypt(this.identity.public)
-    this.state.mix(Curve.sharedKey(this.identity.private, theirs))
-    const payload = this.state.encrypt(certificates(this.identity.public))
+    const staticKey = this.state.encrypt(identity.public)
+    this.state.mix(Curve.sharedKey(identity.private, theirs))
+    const payload = this.state.encrypt((chain ??= certificates()))
     this.stage = 'finish'
     this.frame(
       proto.HandshakeMessage.encode({

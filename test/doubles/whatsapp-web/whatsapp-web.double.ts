@@ -47,11 +47,13 @@ export class WhatsAppWebDouble extends EventEmitter<DoubleEvents> {
   /** Sockets ever accepted, and most logged in at once for one account. */
   accepted = 0
   mostLoggedIn = 0
-  /** Codes of failures of the double itself: empty at the end of a good test. */
+  /** What the double itself could not make sense of: empty at the end of a good test. */
   readonly errors: unknown[] = []
   readonly received: ReceivedMessage[] = []
   /** Take outgoing messages without acknowledging them, so that their fate stays unknown. */
   acknowledge = true
+  /** Acknowledge outgoing messages with this error. */
+  refuseSends: string | undefined
   /** Answer the next logins with this failure reason (401, 403, …) instead of success. */
   refuseLogins: number | undefined
   private readonly clients = new Set<Client>()
@@ -102,6 +104,17 @@ export class WhatsAppWebDouble extends EventEmitter<DoubleEvents> {
   addPerson(person: SignalPerson): void {
     this.people.set(person.phone, person)
     this.people.set(person.lid, person)
+  }
+
+  /** Those paired so far: another double can `adopt` them. */
+  get paired(): readonly DoubleAccount[] {
+    return [...this.accounts.values()]
+  }
+
+  /** Knows a device that was paired with another double. */
+  adopt(account: DoubleAccount): void {
+    this.accounts.set(`${account.phone}:${account.device}`, account)
+    this.nextDevice = Math.max(this.nextDevice, account.device + 1)
   }
 
   /** What the owner's phone does with a QR code: the device is paired as one of `phone`'s, then restarted (515). */
@@ -255,7 +268,13 @@ export class WhatsAppWebDouble extends EventEmitter<DoubleEvents> {
     if (!this.acknowledge) return
     client.link.send({
       tag: 'ack',
-      attrs: { class: 'message', id, from: node.attrs['to'] ?? '', t: seconds() },
+      attrs: {
+        class: 'message',
+        id,
+        from: node.attrs['to'] ?? '',
+        t: seconds(),
+        ...(this.refuseSends === undefined ? {} : { error: this.refuseSends }),
+      },
     })
   }
 

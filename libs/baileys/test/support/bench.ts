@@ -1,5 +1,5 @@
 /** A provider against the double of WhatsApp Web, with a session folder of its own. */
-import { mkdtemp, rm } from 'node:fs/promises'
+import { cp, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { once } from 'node:events'
@@ -9,9 +9,18 @@ import {
   SignalPerson,
   trustDoubleCertificates,
   WhatsAppWebDouble,
+  type DoubleAccount,
 } from '../../../../test/doubles/whatsapp-web/index.js'
 
 trustDoubleCertificates()
+
+let seed: { folder: string; account: DoubleAccount } | undefined
+
+/** After the last test of a file. */
+export async function forgetSeed(): Promise<void> {
+  if (seed !== undefined) await rm(seed.folder, { recursive: true, force: true })
+  seed = undefined
+}
 
 export const PHONE = '5215550001111'
 
@@ -64,10 +73,34 @@ export class Bench {
     return { provider, sink, abort }
   }
 
-  /** A paired session on disk, with nothing connected. */
+  /** A paired session on disk, with nothing connected. Pairs once a file of tests, then copies. */
   async paired(): Promise<void> {
-    const { provider } = await this.pair()
-    await provider.stop()
+    const folder = join(this.folder, 'tienda')
+    if (seed === undefined) {
+      const { provider } = await this.pair()
+      await provider.stop()
+      await this.gone()
+      const account = this.whatsapp.paired[0]
+      if (account === undefined) throw new Error('pairing failed')
+      const kept = await mkdtemp(join(tmpdir(), 'botmesh-baileys-seed-'))
+      await cp(folder, kept, { recursive: true })
+      seed = { folder: kept, account }
+      return
+    }
+    await cp(seed.folder, folder, { recursive: true })
+    this.whatsapp.adopt(seed.account)
+  }
+
+  /** A paired and open connection. */
+  async connected(
+    provider = this.provider(),
+  ): Promise<{ provider: BaileysProvider; sink: RecordingSink; abort: AbortController }> {
+    await this.paired()
+    const sink = this.sink()
+    const abort = new AbortController()
+    await provider.start(sink, abort.signal)
+    await sink.until(isOpen)
+    return { provider, sink, abort }
   }
 
   async gone(): Promise<void> {
@@ -78,6 +111,8 @@ export class Bench {
     await Promise.all(this.providers.map((one) => one.stop()))
     await this.whatsapp.stop()
     await rm(this.folder, { recursive: true, force: true })
+    const { errors } = this.whatsapp
+    if (errors.length > 0) throw new AggregateError(errors, 'the double met what it does not know')
   }
 }
 
