@@ -45,7 +45,7 @@ export async function startMesh(
   if (backend.redisUrl === null) {
     const tienda = await loadShop()
     const mesh = tienda.createMesh()
-    for (const name of NAMES) replicas.push(new ReplicaInProcess(name, tienda, mesh, env, settings.replay))
+    for (const name of NAMES) replicas.push(new ReplicaInProcess(name, tienda, mesh, env, onEvent))
   } else {
     for (const name of NAMES) replicas.push(new ReplicaProcess(name, env, onEvent, onLine))
   }

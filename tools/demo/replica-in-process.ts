@@ -3,7 +3,9 @@
  * drained; one replica alone cannot be frozen, because all share one event loop.
  */
 import type { InProcessMesh, Shop } from '../../apps/tienda/src/main.js'
-import type { DemoReplica, ReplicaState } from './replica.js'
+import { EventEmitter2 } from '@nestjs/event-emitter'
+import type { BotEvents } from '@botmesh/core'
+import type { DemoReplica, OnEvent, ReplicaState } from './replica.js'
 
 type TiendaModule = typeof import('../../apps/tienda/src/main.js')
 
@@ -23,7 +25,7 @@ export class ReplicaInProcess implements DemoReplica {
     private readonly tienda: TiendaModule,
     private readonly mesh: InProcessMesh,
     private readonly env: Record<string, string>,
-    private readonly quiet: boolean,
+    private readonly onEvent: OnEvent,
   ) {}
 
   async start(): Promise<void> {
@@ -31,10 +33,28 @@ export class ReplicaInProcess implements DemoReplica {
     this.shop = await this.tienda.createShop({
       ...this.tienda.settingsFrom({ ...this.env, PORT: '0', HOST: '127.0.0.1', REPLICA_ID: this.name }),
       mesh: this.mesh,
-      ...(this.quiet ? { logLevel: 'fatal' } : {}),
+      logLevel: 'silent',
     })
+    this.listen(this.shop.app.get(EventEmitter2))
     this.port = this.shop.port
     this.state = 'up'
+  }
+
+  /** What a process of its own tells in its log. */
+  private listen(events: EventEmitter2): void {
+    const replica = this.name
+    events.on('message:handled', ({ key, message, ...rest }: BotEvents['message:handled']) =>
+      this.onEvent({ ...rest, event: 'handled', replica, chat: key, messageId: message.id }),
+    )
+    events.on('coordination:handover', ({ key, name, ...rest }: BotEvents['coordination:handover']) =>
+      this.onEvent({ ...rest, event: 'handover', replica, chat: key, conversation: name }),
+    )
+    events.on('coordination:lease-lost', (lost: BotEvents['coordination:lease-lost']) =>
+      this.onEvent({ ...lost, event: 'lease-lost', replica }),
+    )
+    events.on('error', ({ error }: BotEvents['error']) =>
+      this.onEvent({ event: 'error', replica, err: error }),
+    )
   }
 
   async kill(): Promise<void> {

@@ -13,9 +13,9 @@ export class ChatLog {
   constructor(@Inject(PINO) private readonly log: Logger) {}
 
   @OnEvent('message:handled')
-  handled({ bot, key, message, fence, previousHolder }: BotEvents['message:handled']) {
+  handled({ bot, key, message, fence, previousHolder, seq }: BotEvents['message:handled']) {
     this.log.info(
-      { event: 'handled', bot, chat: key, messageId: message.id, fence, previousHolder },
+      { event: 'handled', bot, chat: key, messageId: message.id, fence, previousHolder, seq },
       'message handled',
     )
   }

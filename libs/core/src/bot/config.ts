@@ -109,6 +109,8 @@ export interface BotEvents {
     message: Message
     fence: number | null
     previousHolder: string | null
+    /** With durability: the message's place in its chat's order of arrival. */
+    seq: number | null
   }
   error: { bot: string; error: unknown }
 }

@@ -66,7 +66,7 @@ export class Dispatcher implements SpanHandler, ContextHost {
     const { events } = this.options
     if (span.message === null || events.count('message:handled') === 0) return
     const { key, message, fence, previousHolder } = span
-    events.emit('message:handled', { key, message, fence, previousHolder })
+    events.emit('message:handled', { key, message, fence, previousHolder, seq: span.record?.seq ?? null })
   }
 
   /** The context of a span, made once. A timer's has a message without content. */
