@@ -36,6 +36,22 @@ for (const placement of ['shared', 'separate'] as const) {
       expect(mesh.said).toEqual(['one', 'two'])
     })
 
+    it('D1: what a dead replica had is handled by another one, though nobody delivers it again', async () => {
+      const [a] = await two(
+        (bot) =>
+          bot.onMessage(async (ctx) => {
+            if (bot.name === 'replica-0') await new Promise<void>(() => undefined)
+            await ctx.reply(ctx.body)
+          }),
+        { placement, leaseMs: 3000 },
+      )
+      await mesh.tell(a, 'one')
+      await mesh.tell(a, 'two')
+      a.coordinator.crash()
+      await mesh.until(() => mesh.said.length === 2, 10_000)
+      expect(mesh.said).toEqual(['one', 'two'])
+    })
+
     it('D1, scenario 5: a message whose replica died is handled once, though its chat never writes again', async () => {
       const hung = new Set<string>()
       const [a, b] = await two(

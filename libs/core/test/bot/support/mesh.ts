@@ -4,7 +4,9 @@ import {
   MemoryStore,
   type BotConfig,
   type BotEvents,
+  type Clock,
   type CoordinationOptions,
+  type Timer,
 } from '../../../src/index.js'
 import {
   FakePlatform,
@@ -16,7 +18,45 @@ import {
 
 export type Placement = 'shared' | 'separate'
 
+/** One replica's view of the clock: while paused its timers do not fire, as in a process that is stopped. */
+export class PausableClock implements Clock {
+  private paused = false
+  private late: (() => void)[] = []
+
+  constructor(private readonly clock: Clock) {}
+
+  now(): number {
+    return this.clock.now()
+  }
+  monotonic(): number {
+    return this.clock.monotonic()
+  }
+  setTimeout(fn: () => void, ms: number): Timer {
+    let cancelled = false
+    const fire = () => {
+      if (cancelled) return
+      if (this.paused) this.late.push(fire)
+      else fn()
+    }
+    const timer = this.clock.setTimeout(fire, ms)
+    return {
+      cancel: () => {
+        cancelled = true
+        timer.cancel()
+      },
+    }
+  }
+  pause(): void {
+    this.paused = true
+  }
+  resume(): void {
+    this.paused = false
+    for (const fire of this.late.splice(0)) fire()
+  }
+}
+
 export interface Replica {
+  clock: PausableClock
   bot: Bot
   provider: FakeProvider
   coordinator: MemoryCoordinator
@@ -67,19 +107,20 @@ export class Mesh {
         platform: this.platform,
         capabilities: { exclusiveSession: exclusive, ...config?.provider?.capabilities },
       })
+    const clock = new PausableClock(this.clock)
     const coordinator =
       placement === 'shared'
-        ? this.store.coordinator({ leaseMs })
-        : new MemoryCoordinator({ hub: this.hub, leaseMs, clock: this.clock })
+        ? this.store.coordinator({ leaseMs, clock })
+        : new MemoryCoordinator({ hub: this.hub, leaseMs, clock })
     const bot = new Bot({
       store: this.store,
-      clock: this.clock,
+      clock,
       name: `replica-${this.replicas.length}`,
       ...config,
       provider,
       coordination: { coordinator, ...coordination },
     })
-    const replica: Replica = { bot, provider, coordinator, errors: [], events: [] }
+    const replica: Replica = { clock, bot, provider, coordinator, errors: [], events: [] }
     bot.on('error', ({ error }) => replica.errors.push(error))
     for (const name of EVENTS) {
       bot.on(name, (payload) => replica.events.push({ name, payload: { ...payload } }))

@@ -1,0 +1,126 @@
+/** What a bot refuses at construction, and what it warns of at start (B2, C1, H1, S1, K2). */
+import { describe, expect, it } from '@jest/globals'
+import { Bot, ConfigError, MemoryStore, type BotConfig, type Logger, type Store } from '../../src/index.js'
+import { FakeProvider, MemoryCoordinationHub, MemoryCoordinator } from '../../src/testing/index.js'
+
+const provider = new FakeProvider()
+const coordinator = new MemoryCoordinator({ hub: new MemoryCoordinationHub() })
+
+function refusal(config: unknown): ConfigError {
+  try {
+    new Bot(config as BotConfig)
+  } catch (error) {
+    if (error instanceof ConfigError) return error
+    throw error
+  }
+  throw new Error('it was accepted')
+}
+
+describe('options that can never work', () => {
+  const cases: [string, unknown, RegExp][] = [
+    [
+      'an unknown option, with the near name',
+      { provider, sotre: 1 },
+      /no option "sotre".*did you mean "store"/,
+    ],
+    [
+      'an unknown option of coordination',
+      { provider, coordination: { coordinator, turnWait: 1 } },
+      /"turnWait".*did you mean "turnWaitMs"/,
+    ],
+    ['no provider', {}, /"provider" is undefined/],
+    ['no coordinator', { provider, coordination: {} }, /"coordination.coordinator"/],
+    [
+      'an impossible settleMs',
+      { provider, coordination: { coordinator, settleMs: '-1s' } },
+      /"coordination.settleMs" is "-1s"; accepted: milliseconds/,
+    ],
+    [
+      'an impossible turnWaitMs',
+      { provider, coordination: { coordinator, turnWaitMs: 'soon' } },
+      /"coordination.turnWaitMs" is "soon"/,
+    ],
+    [
+      'a ttl below conversation.timeout',
+      { provider, conversation: { timeout: '10m' }, coordination: { coordinator, handover: { ttl: '5m' } } },
+      /ttl" is "5m", less than conversation.timeout \(600000 ms\)/,
+    ],
+    [
+      'an unknown fallback',
+      { provider, coordination: { coordinator, handover: { fallback: 'retry' } } },
+      /'notify', 'restart', 'drop'/,
+    ],
+    [
+      'an unknown providerSession',
+      { provider, coordination: { coordinator, providerSession: 'one' } },
+      /'auto'/,
+    ],
+    [
+      'durability on a plain store',
+      { provider, store: plainStore(), durability: true },
+      /"durability.journal" needs/,
+    ],
+    ['a limit of nothing', { provider, maxWaitingPerChat: 0 }, /whole number from 1/],
+    ['a store that is none', { provider, store: {} }, /lacks "getCheckpoint"/],
+  ]
+  it.each(cases)('%s', (_what, config, message) => {
+    expect(refusal(config).message).toMatch(message)
+  })
+
+  it('flows are checked at start: without steps, two of one name', async () => {
+    const empty = new Bot({ provider: new FakeProvider() })
+    empty.flow('order')
+    await expect(empty.start()).rejects.toThrow(/"order" has no steps/)
+    const twins = new Bot({ provider: new FakeProvider() })
+    twins.flow('order').ask('a', '?')
+    twins.conversation('order', () => undefined)
+    await expect(twins.start()).rejects.toThrow(/named "order"/)
+  })
+
+  it('commands are checked where they are declared', () => {
+    const bot = new Bot({ provider })
+    bot.command('stop', () => undefined)
+    expect(() => bot.command('/STOP', () => undefined)).toThrow(/declared twice/)
+    expect(() => bot.command('two words', () => undefined)).toThrow(/not a name/)
+    expect(() => bot.schedule('whenever', () => undefined)).toThrow(/"whenever".*cannot be read/)
+    expect(() => bot.every('soon' as '1s', () => undefined)).toThrow(/"every" is "soon"/)
+  })
+})
+
+describe('warnings at start', () => {
+  it('K2, S1: a custom store without conditional writes, of one process', async () => {
+    const warnings: string[] = []
+    const quiet = () => undefined
+    const logger: Logger = {
+      debug: quiet,
+      info: quiet,
+      error: quiet,
+      warn: (_, message) => warnings.push(message),
+    }
+    const bot = new Bot({
+      provider: new FakeProvider(),
+      store: plainStore(),
+      coordination: { coordinator },
+      logger,
+    })
+    bot.every('1h', { id: 'report' }, () => undefined)
+    await bot.start()
+    await bot.stop()
+    expect(warnings.join('\n')).toMatch(/runs on every replica/)
+    expect(warnings.join('\n')).toMatch(/no setCheckpointIf and clearCheckpointIf/)
+  })
+})
+
+/** The least that a custom store must have. */
+function plainStore(): Store {
+  const whole = new MemoryStore()
+  return {
+    kind: 'mine',
+    shared: false,
+    getCheckpoint: (key) => whole.getCheckpoint(key),
+    setCheckpoint: (key, checkpoint) => whole.setCheckpoint(key, checkpoint),
+    clearCheckpoint: (key) => whole.clearCheckpoint(key),
+    getUser: (id) => whole.getUser(id),
+    setUserIf: (id, data, expected) => whole.setUserIf(id, data, expected),
+  }
+}
