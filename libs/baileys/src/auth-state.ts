@@ -1,5 +1,10 @@
 /** Baileys' authentication state, kept in session records: credentials as `creds`, a key as `<type>-<id>`. */
-import type { AuthenticationState, SignalDataSet, SignalDataTypeMap } from '@whiskeysockets/baileys'
+import type {
+  AuthenticationCreds,
+  AuthenticationState,
+  SignalDataSet,
+  SignalDataTypeMap,
+} from '@whiskeysockets/baileys'
 import { LeaseLostError, ProviderError, type Logger } from '@botmesh/core'
 import type { SessionRecords } from './session-storage.js'
 
@@ -11,35 +16,36 @@ export interface WriteWatcher {
   failed(error: unknown): void
 }
 
-export interface AuthState {
-  state: AuthenticationState
-  /** Writes the credentials as they are now. Never rejects: failures go to the watcher. */
-  save(): Promise<void>
-  /** Who is told of writes that failed, from now on. */
-  watch(watcher: WriteWatcher): void
-  /**
-   * From now on nothing is written. Baileys goes on with what it had begun when its socket closed; by then another
-   * replica may have opened the session, and what this one would still write is older than what that one knows.
-   */
-  seal(): void
-}
+export class AuthState {
+  /** What Baileys takes as `auth`; it changes `creds` in place. */
+  readonly state: AuthenticationState
+  private sealed = false
+  private watcher: WriteWatcher | undefined
 
-/** @throws ProviderError (final) if the credentials are there but are not what Baileys writes. */
-export async function loadAuthState(
-  library: Library,
-  records: SessionRecords,
-  logger: Logger,
-  provider: string,
-): Promise<AuthState> {
-  const { BufferJSON, initAuthCreds, proto } = library
-  const text = (await records.read(['creds'])).get('creds')
-  let sealed = false
-  let watcher: WriteWatcher | undefined
-  const creds = text === undefined ? initAuthCreds() : readCreds(text)
+  private constructor(
+    private readonly library: Library,
+    private readonly records: SessionRecords,
+    private readonly logger: Logger,
+    creds: AuthenticationCreds,
+  ) {
+    this.state = {
+      creds,
+      keys: { get: (type, ids) => this.get(type, ids), set: (data) => this.set(data) },
+    }
+  }
 
-  function readCreds(json: string): ReturnType<typeof initAuthCreds> {
+  /** @throws ProviderError (final) if there are credentials which are not what Baileys writes. */
+  static async load(
+    library: Library,
+    records: SessionRecords,
+    logger: Logger,
+    provider: string,
+  ): Promise<AuthState> {
+    const text = (await records.read(['creds'])).get('creds')
+    if (text === undefined) return new AuthState(library, records, logger, library.initAuthCreds())
     try {
-      return JSON.parse(json, BufferJSON.reviver) as ReturnType<typeof initAuthCreds>
+      const creds = JSON.parse(text, library.BufferJSON.reviver) as AuthenticationCreds
+      return new AuthState(library, records, logger, creds)
     } catch (error) {
       throw new ProviderError(
         'The credentials of the session are damaged: remove the session and pair again.',
@@ -49,69 +55,78 @@ export async function loadAuthState(
     }
   }
 
-  async function get<T extends keyof SignalDataTypeMap>(
+  /** Who is told of writes that failed, from now on. */
+  watch(watcher: WriteWatcher): void {
+    this.watcher = watcher
+  }
+
+  /** Writes the credentials as they are now. Never rejects: failures go to the watcher. */
+  async save(): Promise<void> {
+    const text = JSON.stringify(this.state.creds, this.library.BufferJSON.replacer)
+    await this.write(new Map([['creds', text]])).catch(() => {
+      // The watcher was told.
+    })
+  }
+
+  /**
+   * From now on nothing is written. Baileys goes on with what it had begun when its socket closed; by then another
+   * replica may have opened the session, and what this one would still write is older than what that one knows.
+   */
+  seal(): void {
+    this.sealed = true
+  }
+
+  private async get<T extends keyof SignalDataTypeMap>(
     type: T,
     ids: string[],
   ): Promise<{ [id: string]: SignalDataTypeMap[T] }> {
-    const found = await records.read(ids.map((id) => `${type}-${id}`))
+    const found = await this.records.read(ids.map((id) => `${type}-${id}`))
     const values: { [id: string]: SignalDataTypeMap[T] } = {}
     for (const id of ids) {
       const json = found.get(`${type}-${id}`)
       if (json === undefined) continue
       try {
-        const value: unknown = JSON.parse(json, BufferJSON.reviver)
-        values[id] = (
-          type === 'app-state-sync-key'
-            ? proto.Message.AppStateSyncKeyData.fromObject(value as Record<string, unknown>)
-            : value
-        ) as SignalDataTypeMap[T]
+        values[id] = this.revive(type, json)
       } catch (error) {
         // As if it were not there: the contact's keys are asked for again.
-        logger.warn({ err: error, provider, type }, 'whatsapp: a damaged key of the session is ignored')
+        this.logger.warn({ err: error, type }, 'whatsapp: a damaged key of the session is ignored')
       }
     }
     return values
   }
 
-  async function set(data: SignalDataSet): Promise<void> {
+  private revive<T extends keyof SignalDataTypeMap>(type: T, json: string): SignalDataTypeMap[T] {
+    const value: unknown = JSON.parse(json, this.library.BufferJSON.reviver)
+    const isProto = type === 'app-state-sync-key'
+    const { AppStateSyncKeyData } = this.library.proto.Message
+    return (
+      isProto ? AppStateSyncKeyData.fromObject(value as Record<string, unknown>) : value
+    ) as SignalDataTypeMap[T]
+  }
+
+  private async set(data: SignalDataSet): Promise<void> {
     const changes = new Map<string, string | null>()
     for (const [type, values] of Object.entries(data)) {
       for (const [id, value] of Object.entries(values ?? {})) {
-        changes.set(
-          `${type}-${id}`,
-          value === null || value === undefined ? null : JSON.stringify(value, BufferJSON.replacer),
-        )
+        const removed = value === null || value === undefined
+        changes.set(`${type}-${id}`, removed ? null : JSON.stringify(value, this.library.BufferJSON.replacer))
       }
     }
-    await write(changes)
+    await this.write(changes)
   }
 
-  async function write(changes: ReadonlyMap<string, string | null>): Promise<void> {
-    if (sealed) return
+  private async write(changes: ReadonlyMap<string, string | null>): Promise<void> {
+    if (this.sealed) return
     try {
-      await records.write(changes)
+      await this.records.write(changes)
     } catch (error) {
       if (error instanceof LeaseLostError) {
-        if (!sealed) watcher?.lost(error)
-        sealed = true
+        if (!this.sealed) this.watcher?.lost(error)
+        this.sealed = true
         return
       }
-      watcher?.failed(error)
+      this.watcher?.failed(error)
       throw error
     }
-  }
-
-  return {
-    state: { creds, keys: { get, set } },
-    save: () =>
-      write(new Map([['creds', JSON.stringify(creds, BufferJSON.replacer)]])).catch(() => {
-        // The watcher was told.
-      }),
-    watch: (one) => {
-      watcher = one
-    },
-    seal: () => {
-      sealed = true
-    },
   }
 }

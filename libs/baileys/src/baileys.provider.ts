@@ -16,7 +16,7 @@ import {
   type SendTarget,
   type Sent,
 } from '@botmesh/core'
-import { loadAuthState } from './auth-state.js'
+import { AuthState } from './auth-state.js'
 import { BaileysClient, type Library } from './baileys.client.js'
 import { checkOptions, type BaileysOptions, type CheckedOptions } from './options.js'
 import { readMediaId } from './parse-inbound.js'
@@ -141,7 +141,7 @@ export class BaileysProvider implements Provider {
       const library = await this.library()
       if (run.stopped) return
       records = await this.options.storage.open(this.options.session, run.sink.fence)
-      const auth = await loadAuthState(library, records, run.sink.logger, this.id)
+      const auth = await AuthState.load(library, records, run.sink.logger, this.id)
       if (run.stopped) return await records.close()
       run.client = new BaileysClient(this.id, this.options, library, records, auth, this.tracked(run))
       run.client.connect()

@@ -29,7 +29,7 @@ export async function sendMessage(
   const jid = jidOf(to.chatId)
   const messageId = messageIdOf(options.idempotencyKey) ?? socket.generateMessageTag()
   const quoted = content.replyTo === undefined ? undefined : quote(client, jid, content.replyTo)
-  const acknowledged = socket.waitForMessage<AckNode>(messageId, ackTimeoutMs)
+  const acknowledged = socket.waitForMessage<AckStanza>(messageId, ackTimeoutMs)
   // If the send itself fails first, nobody waits for the acknowledgement.
   acknowledged.catch(() => {})
   try {
@@ -41,7 +41,7 @@ export async function sendMessage(
   return confirm(provider, messageId, acknowledged)
 }
 
-interface AckNode {
+interface AckStanza {
   tag?: string
   attrs?: Record<string, string | undefined>
 }
@@ -49,9 +49,9 @@ interface AckNode {
 async function confirm(
   provider: string,
   id: string,
-  acknowledged: Promise<AckNode | undefined>,
+  acknowledged: Promise<AckStanza | undefined>,
 ): Promise<Sent> {
-  let ack: AckNode | undefined
+  let ack: AckStanza | undefined
   try {
     ack = await acknowledged
   } catch (error) {

@@ -1,4 +1,4 @@
 /** A double of WhatsApp Web: see `whatsapp-web.double.ts`. */
 export { WhatsAppWebDouble, type DoubleAccount } from './whatsapp-web.double.js'
 export { SignalPerson } from './signal-person.js'
-export { trustDoubleCertificates } from './noise-link.js'
+export { doubleRootKey, trustDoubleCertificates } from './noise-link.js'

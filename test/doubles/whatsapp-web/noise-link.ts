@@ -25,6 +25,11 @@ const intermediate = Curve.generateKeyPair()
 const identity = Curve.generateKeyPair()
 let chain: Uint8Array | undefined
 
+/** For another process: `BOTMESH_TEST_WHATSAPP_ROOT=<this> node --import …/trust-double.mjs …`. */
+export function doubleRootKey(): string {
+  return Buffer.from(root.public).toString('hex')
+}
+
 /** Makes this process's client library believe the doubles. Real servers are refused from then on. */
 export function trustDoubleCertificates(): void {
   WA_CERT_DETAILS.PUBLIC_KEY = Buffer.from(root.public)

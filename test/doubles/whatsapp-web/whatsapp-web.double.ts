@@ -5,13 +5,13 @@
  * closes with any code. It knows no media, groups' sender keys, history or app state; messages written while the
  * device is away wait for its next login.
  */
-import { createHmac } from 'node:crypto'
 import { EventEmitter } from 'node:events'
 import type { AddressInfo } from 'node:net'
-import { Curve, proto, type BinaryNode } from '@whiskeysockets/baileys'
+import type { BinaryNode, proto } from '@whiskeysockets/baileys'
 import { WebSocketServer } from 'ws'
 import { NoiseLink } from './noise-link.js'
 import type { PublishedKeys, SignalPerson } from './signal-person.js'
+import { lidOf, pairSuccess, seconds } from './pairing.js'
 import { answerQuery, child } from './queries.js'
 
 export interface DoubleAccount {
@@ -60,7 +60,6 @@ export class WhatsAppWebDouble extends EventEmitter<DoubleEvents> {
   private readonly accounts = new Map<string, DoubleAccount>()
   private readonly people = new Map<string, SignalPerson>()
   private readonly undelivered: BinaryNode[] = []
-  private readonly owner = Curve.generateKeyPair()
   private nextDevice = 1
   private nextId = 1
 
@@ -127,35 +126,7 @@ export class WhatsAppWebDouble extends EventEmitter<DoubleEvents> {
     if (client?.pairing === undefined) throw new Error('no device shows this QR code')
     const device = this.nextDevice++
     this.accounts.set(`${phone}:${device}`, { phone, device, keys: client.pairing })
-    const details = proto.ADVDeviceIdentity.encode({ rawId: 1, timestamp: 1, keyIndex: device }).finish()
-    const signed = proto.ADVSignedDeviceIdentity.encode({
-      details,
-      accountSignatureKey: this.owner.public,
-      accountSignature: Curve.sign(
-        this.owner.private,
-        Buffer.concat([Buffer.from([6, 0]), details, client.pairing.identity]),
-      ),
-    }).finish()
-    const hmac = createHmac('sha256', Buffer.from(secret, 'base64')).update(signed).digest()
-    client.link.send({
-      tag: 'iq',
-      attrs: { from: 's.whatsapp.net', type: 'set', id: this.id(), t: seconds() },
-      content: [
-        {
-          tag: 'pair-success',
-          attrs: {},
-          content: [
-            {
-              tag: 'device-identity',
-              attrs: {},
-              content: proto.ADVSignedDeviceIdentityHMAC.encode({ details: signed, hmac }).finish(),
-            },
-            { tag: 'device', attrs: { jid: `${phone}:${device}@s.whatsapp.net`, lid: lidOf(phone, device) } },
-            { tag: 'platform', attrs: { name: 'android' } },
-          ],
-        },
-      ],
-    })
+    client.link.send(pairSuccess(this.id(), phone, device, client.pairing.identity, secret))
   }
 
   /** `<stream:error>` to every client, then the end of its stream: 515, 428, 408, …; 440 as a conflict. */
@@ -293,13 +264,4 @@ export class WhatsAppWebDouble extends EventEmitter<DoubleEvents> {
 
 function childrenOf(node: BinaryNode | undefined): BinaryNode[] {
   return Array.isArray(node?.content) ? node.content : []
-}
-
-/** The hidden id of the account itself. */
-function lidOf(phone: string, device: number): string {
-  return `9${phone}:${device}@lid`
-}
-
-function seconds(): string {
-  return String(Math.floor(Date.now() / 1000))
 }
