@@ -38,7 +38,8 @@ export async function createShop(options: ShopOptions = {}): Promise<Shop> {
     ShopModule.with({ options, store, coordinator, logger }),
     { logger: new NestLines(logger), abortOnError: false },
   )
-  app.enableShutdownHooks()
+  // With an exit code of 0, not the signal's: an orderly stop is no failure.
+  app.enableShutdownHooks([], { useProcessExit: true })
   await (options.host === undefined
     ? app.listen(options.port ?? 0)
     : app.listen(options.port ?? 0, options.host))

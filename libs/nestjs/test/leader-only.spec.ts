@@ -53,7 +53,9 @@ it('N6: of two applications one runs the jobs; after its orderly stop the other 
   const hub = new MemoryCoordinationHub()
   const a = await app(hub, 'a')
   const b = await app(hub, 'b')
-  await until(() => count(a.jobs, 'interval') >= 5 && count(a.jobs, 'cron') >= 1)
+  await until(
+    () => count(a.jobs, 'interval') >= 5 && count(a.jobs, 'cron') >= 1 && count(a.jobs, 'timeout') >= 1,
+  )
   expect(count(a.jobs, 'timeout')).toBe(1)
   expect(b.jobs.ran).toEqual([])
   const began = performance.now()

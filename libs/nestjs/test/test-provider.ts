@@ -20,6 +20,9 @@ export interface Delivered {
   text: string
 }
 
+/** Ids are the platform's: the same on no two messages, whichever replica gets them. */
+let serial = 0
+
 export class TestProvider implements Provider {
   readonly id: string
   readonly capabilities: ProviderCapabilities
@@ -29,7 +32,6 @@ export class TestProvider implements Provider {
   starts = 0
   private sink: ProviderSink | undefined
   private waiting: (() => void)[] = []
-  private count = 0
   private current: ProviderState = { status: 'closed', reason: 'not started' }
 
   constructor(options: { account?: string; exclusive?: boolean } = {}) {
@@ -67,7 +69,7 @@ export class TestProvider implements Provider {
   }
 
   /** A message from the platform; resolves when it was accepted. */
-  deliver(chatId: string, body: string, id = `${this.id}-in-${++this.count}`): Promise<void> {
+  deliver(chatId: string, body: string, id = `in-${++serial}`): Promise<void> {
     if (this.sink === undefined) return Promise.reject(new Error('not started'))
     return this.sink.message(messageOf(chatId, body, id))
   }

@@ -48,7 +48,7 @@ export class LeaderJobs {
       if (!coordinated) continue
       job.candidacy ??= coordinator.elections.campaign(`job:${job.name}`, {
         onLead: ({ fence }) => logger.info({ job: job.name, fence }, 'this replica runs the job'),
-        onFollow: (reason) => logger.info({ job: job.name, reason }, 'another replica runs the job'),
+        onFollow: (reason) => logger.info({ job: job.name, reason }, 'this replica does not run the job'),
       })
     }
   }
