@@ -57,7 +57,7 @@ export class BaileysProvider implements Provider {
    */
   constructor(
     options: BaileysOptions,
-    private readonly load: () => Promise<Library> = () => import('@whiskeysockets/baileys'),
+    private readonly load: () => Promise<unknown> = () => import('@whiskeysockets/baileys'),
   ) {
     this.options = checkOptions(options)
     this.id = `baileys:${this.options.session}`
@@ -188,7 +188,7 @@ export class BaileysProvider implements Provider {
 
   private async library(): Promise<Library> {
     try {
-      const library = await this.load()
+      const library = (await this.load()) as Library
       quietSignal()
       return library
     } catch (error) {
