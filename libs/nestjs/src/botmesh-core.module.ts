@@ -16,19 +16,21 @@ import {
   type OnModuleInit,
 } from '@nestjs/common'
 import { DiscoveryModule, DiscoveryService, HttpAdapterHost, ModulesContainer } from '@nestjs/core'
+import { systemClock, type Timer } from '@botmesh/core'
 import { BotRegistry } from './bot-registry.js'
 import { MetadataAccessor } from './decorators/metadata.js'
 import { FlowLoader } from './discovery/flow-loader.js'
 import { HandlerLoader } from './discovery/handler-loader.js'
 import { scanProviders } from './discovery/provider-scan.js'
 import { EventForwarder } from './events/event-forwarder.js'
-import { softEventEmitter } from './events/soft-event-emitter.js'
 import { BotmeshHealthIndicator } from './health/botmesh-health.indicator.js'
 import { openHealthRoutes } from './health/health-routes.js'
 import { FrontDoor } from './http/front-door.js'
 import { BotLifecycle } from './bot-lifecycle.js'
 import { LeaderJobs } from './schedule/leader-jobs.js'
 import { ShutdownHooks } from './shutdown-hooks.js'
+
+const HOOKS_GRACE_MS = 1000
 
 @Module({
   imports: [DiscoveryModule],
@@ -40,13 +42,14 @@ import { ShutdownHooks } from './shutdown-hooks.js'
     FrontDoor,
     LeaderJobs,
     ShutdownHooks,
-    softEventEmitter,
   ],
   exports: [BotRegistry, BotmeshHealthIndicator],
 })
 export class BotmeshCoreModule
   implements OnModuleInit, OnApplicationBootstrap, OnModuleDestroy, OnApplicationShutdown
 {
+  private later: Timer | undefined
+
   constructor(
     @Inject(BotRegistry) private readonly registry: BotRegistry,
     @Inject(BotLifecycle) private readonly lifecycle: BotLifecycle,
@@ -77,13 +80,14 @@ export class BotmeshCoreModule
     for (const registered of this.registry.all) this.events.forward(registered)
     this.door.open()
     openHealthRoutes(this.registry, this.door, this.health, this.http)
-    this.warnWithoutShutdownHooks()
+    this.checkShutdownHooks()
     this.lifecycle.attach(this.http)
     await this.lifecycle.start()
     this.jobs.start()
   }
 
   async onModuleDestroy(): Promise<void> {
+    this.later?.cancel()
     this.door.drain()
     this.health.drain()
     await this.lifecycle.drain(this.jobs)
@@ -91,6 +95,13 @@ export class BotmeshCoreModule
 
   async onApplicationShutdown(): Promise<void> {
     await this.lifecycle.close()
+  }
+
+  /** An application without HTTP is initialised before anybody can switch its hooks on: it is asked a little later. */
+  private checkShutdownHooks(): void {
+    const check = () => this.warnWithoutShutdownHooks()
+    if (this.door.mounted) check()
+    else this.later = systemClock.setTimeout(check, HOOKS_GRACE_MS, { background: true })
   }
 
   private warnWithoutShutdownHooks(): void {

@@ -8,10 +8,11 @@ import {
   type OnApplicationShutdown,
   type OnModuleDestroy,
 } from '@nestjs/common'
+import { NestFactory } from '@nestjs/core'
 import { ConfigError, MemoryStore, type MessageContext } from '@botmesh/core'
 import { MemoryCoordinationHub, MemoryCoordinator } from '@botmesh/core/testing'
 import { BotmeshModule, OnMessage } from '../src/index.js'
-import { runApp, until } from './test-app.js'
+import { runApp, TestLogger, until } from './test-app.js'
 import { TestProvider } from './test-provider.js'
 
 const HOOKS_OFF = /shutdown hooks are off/
@@ -154,6 +155,22 @@ describe('scenario 28: shutdown hooks', () => {
       imports: [BotmeshModule.forRoot({ provider: new TestProvider(), shutdownHooksWarning: false })],
     })
     expect(silent.logger.texts('warn').join()).not.toMatch(HOOKS_OFF)
+  })
+
+  it('an application without HTTP may switch them on once it has been created', async () => {
+    const contextWith = async (hooks: boolean) => {
+      const logger = new TestLogger()
+      @Module({ imports: imports() })
+      class App {}
+      const app = await NestFactory.createApplicationContext(App, { logger })
+      if (hooks) app.enableShutdownHooks(['SIGTERM'])
+      return { app, logger }
+    }
+    const on = await contextWith(true)
+    const off = await contextWith(false)
+    await until(() => HOOKS_OFF.test(off.logger.texts('warn').join()))
+    expect(on.logger.texts('warn').join()).not.toMatch(HOOKS_OFF)
+    await Promise.all([on.app.close(), off.app.close()])
   })
 
   it("another application's hooks in the same process do not count", async () => {

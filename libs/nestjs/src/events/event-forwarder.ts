@@ -1,9 +1,14 @@
 /** Passes the bots' events on to `@OnEvent` listeners, where the application has `@nestjs/event-emitter` (N3). */
 import { Inject, Injectable } from '@nestjs/common'
-import { ModuleRef } from '@nestjs/core'
+import { DiscoveryService } from '@nestjs/core'
 import type { BotEvents } from '@botmesh/core'
 import type { RegisteredBot } from '../bot-registry.js'
-import { EVENT_EMITTER, type EventTarget2 } from './soft-event-emitter.js'
+
+/** The part of EventEmitter2 that is used; its own types may not be installed. */
+interface Emitter {
+  emit(event: string, payload: unknown): unknown
+  listenerCount(event: string): number
+}
 
 /** Complete by its type. */
 const EVENTS: Record<keyof BotEvents, true> = {
@@ -19,15 +24,13 @@ const EVENTS: Record<keyof BotEvents, true> = {
 
 @Injectable()
 export class EventForwarder {
-  private emitter: EventTarget2 | null | undefined
+  private emitter: Emitter | null | undefined
 
-  constructor(
-    @Inject(ModuleRef) private readonly modules: ModuleRef,
-    @Inject(EVENT_EMITTER) private readonly token: (new () => EventTarget2) | null,
-  ) {}
+  constructor(@Inject(DiscoveryService) private readonly discovery: DiscoveryService) {}
 
   forward(registered: RegisteredBot): void {
-    const emitter = (this.emitter ??= this.find())
+    if (this.emitter === undefined) this.emitter = this.find()
+    const { emitter } = this
     if (emitter === null) return
     for (const event of Object.keys(EVENTS) as (keyof BotEvents)[]) {
       registered.bot.on(event, (payload) => {
@@ -38,18 +41,26 @@ export class EventForwarder {
     }
   }
 
-  private find(): EventTarget2 | null {
-    if (this.token === null) return null
-    try {
-      return this.modules.get(this.token, { strict: false })
-    } catch {
-      // Installed, but this application does not import EventEmitterModule.
-      return null
+  /**
+   * The application's own, known by what it can do: importing the optional package to compare classes would trip
+   * bundlers, and miss it where two copies are installed.
+   */
+  private find(): Emitter | null {
+    for (const { token, instance } of this.discovery.getProviders()) {
+      if (typeof token === 'function' && isEventEmitter2(instance)) return instance
     }
+    return null
   }
 }
 
-function emit(emitter: EventTarget2, event: string, payload: unknown, { logger, name }: RegisteredBot): void {
+function isEventEmitter2(value: unknown): value is Emitter {
+  if (typeof value !== 'object' || value === null) return false
+  return ['emit', 'listenerCount', 'onAny', 'prependAny'].every(
+    (method) => typeof Reflect.get(value, method) === 'function',
+  )
+}
+
+function emit(emitter: Emitter, event: string, payload: unknown, { logger, name }: RegisteredBot): void {
   try {
     emitter.emit(event, payload)
   } catch (error) {

@@ -3,7 +3,7 @@
  * kept between runs, so that two replicas whose clocks differ never both run one occurrence.
  */
 import { Inject, Injectable } from '@nestjs/common'
-import { systemClock, type Candidacy } from '@botmesh/core'
+import { ConfigError, systemClock, type Candidacy } from '@botmesh/core'
 import { BotRegistry, type RegisteredBot } from '../bot-registry.js'
 import type { LeaderJobMetadata } from '../decorators/metadata.js'
 import { bindGate } from './leader-gate.js'
@@ -27,6 +27,15 @@ export class LeaderJobs {
   add(instance: object, declared: LeaderJobMetadata[]): void {
     const own = new Map<string, Job>()
     for (const { name, bot } of declared) {
+      if (bot === '*') {
+        throw new ConfigError(
+          `@LeaderOnly("${name}") of class ${instance.constructor.name}: one bot elects, not '*'.`,
+          {
+            option: 'bot',
+            value: bot,
+          },
+        )
+      }
       for (const owner of this.registry.select(
         bot,
         `@LeaderOnly("${name}") of class ${instance.constructor.name}`,
