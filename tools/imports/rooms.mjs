@@ -89,5 +89,7 @@ export const RELATIVE_DOORS = [
   { from: /^(libs|apps)\/[^/]+\/test\//, to: /^test\/(support|doubles)\// },
   { from: /^(libs|apps)\/[^/]+\/test\//, to: /^tools\// },
   { from: /^(test|bench)\//, to: /^tools\// },
-  { from: /^(bench|tools)\//, to: /^test\/support\// },
+  { from: /^(bench|tools)\//, to: /^test\/(support|doubles)\// },
+  // The demo and the benchmarks start applications, which are no packages.
+  { from: /^(test|bench|tools)\//, to: /^apps\/[^/]+\/src\// },
 ]
