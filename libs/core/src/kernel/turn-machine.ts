@@ -92,9 +92,11 @@ export function renewSession(
 
 /** Ends a session: what it held goes to the next in line. Idempotent. */
 export function closeSession(state: TurnMachineState, session: string, now: number): Outcome<null> {
-  const effects = lapseDead(state, now)
+  const effects: TurnEffect[] = []
   const closing = state.sessions.get(session)
+  // First of all: nothing is granted any more to a session that is leaving.
   if (closing) endSession(state, closing, now, effects)
+  effects.push(...lapseDead(state, now))
   return { reply: null, effects }
 }
 
