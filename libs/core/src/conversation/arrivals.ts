@@ -18,7 +18,7 @@ import type {
   TurnScope,
 } from './port.js'
 import type { FlowRegistry } from './registry.js'
-import type { RunStart } from './run.js'
+import type { RunStart } from './run-start.js'
 
 /** What the engine does for an arrival. */
 export interface ArrivalHost {

@@ -5,7 +5,7 @@ import { describeValue } from '../kernel/duration.js'
 import { fingerprintOf, type StepShape } from '../kernel/flow-fingerprint.js'
 import type { DefinitionFacts } from '../kernel/handover-policy.js'
 import { refuseUnknownOptions, requireText } from '../kernel/options.js'
-import type { ConversationContext, HandlerContext, StepContext } from './contexts.js'
+import { Directive, type ConversationContext, type HandlerContext, type StepContext } from './contexts.js'
 
 /**
  * Messages that enter a flow: a text (the whole trimmed body, case ignored), a pattern (anywhere in the body unless
@@ -162,4 +162,16 @@ function compileTrigger(name: string, on: FlowTrigger | undefined): (body: strin
 /** What enters a flow is what somebody wrote or chose, whatever its form. */
 export function matchesMessage(definition: Definition, message: Message): boolean {
   return message.body !== '' && definition.matches(message.body)
+}
+
+/** @returns null if there is no such step. */
+export function stepNamed(definition: Definition, name: string | null): Step | null {
+  return name === null ? null : (definition.stepsByName.get(name) ?? null)
+}
+
+/** The step after `step` returned `value`; null: the end. An asynchronous conversation has no steps. */
+export function nextStep(definition: Definition, step: Step | null, value: unknown): Step | null {
+  if (value instanceof Directive) return value.kind === 'end' ? null : stepNamed(definition, value.step)
+  if (step === null) return null
+  return stepNamed(definition, definition.steps[definition.steps.indexOf(step.name) + 1] ?? null)
 }

@@ -7,7 +7,8 @@ import { stageOver } from './ledger.js'
 import { plainCopy } from './plain-json.js'
 import type { ConversationChange, ConversationEngine, ConversationHost, TurnScope } from './port.js'
 import type { FlowRegistry } from './registry.js'
-import { Run, type RunOwner, type RunStart } from './run.js'
+import type { RunOwner, RunStart } from './run-start.js'
+import { Run } from './run.js'
 
 /** Copies kept in memory before those that the store can replace are let go, least recently used first. */
 const MAX_COPIES = 10_000
@@ -23,7 +24,7 @@ export function createConversations(
   return new Conversations(host, registry, options.maxCopies ?? MAX_COPIES)
 }
 
-class Conversations implements ConversationEngine, RunOwner, ArrivalHost {
+class Conversations implements ConversationEngine, RunOwner<Run>, ArrivalHost {
   /** In the order of their last use. */
   readonly #runs = new Map<string, Run>()
 
@@ -99,6 +100,8 @@ class Conversations implements ConversationEngine, RunOwner, ArrivalHost {
   }
 
   async leave(scope: TurnScope): Promise<boolean> {
+    // K4: code of an earlier span must not end what the chat is in now.
+    scope.assertLive()
     const { left, was } = this.#leavePresent(scope)
     if (Object.keys(left).length > 0) stageOver(scope, left)
     return was
@@ -113,8 +116,7 @@ class Conversations implements ConversationEngine, RunOwner, ArrivalHost {
   }
 
   committed(key: string, revision: string | null): void {
-    const run = this.#runs.get(key)
-    if (run !== undefined) run.revision = revision
+    this.#runs.get(key)?.committed(revision)
   }
 
   drop(key: string, error: LeaseLostError): void {

@@ -12,6 +12,7 @@ import { ConfigError, LeaseLostError, TooManyAttemptsError } from '../contracts/
 import type { Message, Outgoing, Sent } from '../contracts/message.js'
 import { parseDuration } from '../kernel/duration.js'
 import type { Answer } from './answers.js'
+import { parseAsk, type ParsedAsk } from './ask-options.js'
 import {
   ConversationContext,
   Directive,
@@ -59,12 +60,6 @@ export interface FrameHost {
   beforeLongWork(): Promise<void>
 }
 
-interface ParsedAsk {
-  validate: Validator | undefined
-  timeoutMs: number | null
-  maxAttempts: number
-}
-
 export class Frame implements ContextActions {
   readonly act: ActScope
   readonly key: string
@@ -72,7 +67,7 @@ export class Frame implements ContextActions {
   readonly stepName: string | null
   readonly watchers = new Set<Watcher>()
   /** Present while `c.idle` code runs: counts its sends apart, and forbids questions. */
-  timerOrdinal: number | null = null
+  #timerOrdinal: number | null = null
   readonly #abort = new AbortController()
   readonly #refusals: Refusals
   readonly #visit: number
@@ -124,6 +119,18 @@ export class Frame implements ContextActions {
   /** Runs `code` so that what it does is found to belong to this frame. */
   async inScope(code: () => unknown): Promise<unknown> {
     return this.run.host.runIn(this.act, code)
+  }
+
+  /** Calls a `c.idle` of this frame; never rejects. */
+  async fire(watcher: Watcher): Promise<Outcome> {
+    this.#timerOrdinal = 0
+    try {
+      return { value: await this.inScope(watcher.fire) }
+    } catch (error) {
+      return { error }
+    } finally {
+      this.#timerOrdinal = null
+    }
   }
 
   /** Goes on without the code that waits in this frame. */
@@ -178,11 +185,13 @@ export class Frame implements ContextActions {
 
   ask(question: Outgoing, options: AskOptions | undefined): Promise<Message> {
     if (this.act.revoked !== null) return this.#refusals.refuse(this.act.revoked)
-    if (this.timerOrdinal !== null) {
+    if (this.#timerOrdinal !== null) {
       return Promise.reject(new ConfigError('c.ask cannot be used inside c.idle.', { option: 'c.idle' }))
     }
     this.#openAsks++
-    const asked = this.#asking.then(() => this.#ask(question, this.#parseAsk(options)))
+    const asked = this.#asking.then(() =>
+      this.#ask(question, parseAsk(options, this.run.host.options.timeoutMs)),
+    )
     this.#asking = asked.catch(() => undefined)
     return asked.finally(() => this.#openAsks--)
   }
@@ -225,7 +234,7 @@ export class Frame implements ContextActions {
       throw unknownName(`Flow "${name}" has no step "${String(step)}" to go to`, String(step), steps)
     }
     const directive = new Directive(kind, step)
-    if (this.timerOrdinal === null) this.#directive = directive
+    if (this.#timerOrdinal === null) this.#directive = directive
     return directive
   }
 
@@ -266,28 +275,8 @@ export class Frame implements ContextActions {
     return judged ?? undefined
   }
 
-  #parseAsk(options: AskOptions = {}): ParsedAsk {
-    const { timeout, maxAttempts = Infinity, validate } = options
-    if (maxAttempts !== Infinity && !(Number.isSafeInteger(maxAttempts) && maxAttempts >= 1)) {
-      const accepted = 'a whole number from 1'
-      throw new ConfigError(`Option "maxAttempts" is ${String(maxAttempts)}; accepted: ${accepted}.`, {
-        option: 'maxAttempts',
-        value: maxAttempts,
-        accepted,
-      })
-    }
-    const preset = this.run.host.options.timeoutMs
-    const timeoutMs =
-      timeout === undefined
-        ? preset
-        : timeout === null
-          ? null
-          : parseDuration('timeout', timeout, { minMs: 1 })
-    return { validate, timeoutMs, maxAttempts }
-  }
-
   #nextRef(): SendRef {
-    const ordinal = this.timerOrdinal === null ? this.#ordinal++ : this.timerOrdinal++
+    const ordinal = this.#timerOrdinal === null ? this.#ordinal++ : this.#timerOrdinal++
     const recordId = this.run.actingRecordId
     const ref = { step: this.stepName ?? '', visit: this.#visit, ordinal }
     return recordId === null ? ref : { ...ref, recordId }

@@ -69,6 +69,11 @@ export class Ledger {
     return this.stores && this.coordinated
   }
 
+  /** True if what the run last staged holds all of it. */
+  get holds(): boolean {
+    return this.keeps && !this.unplain
+  }
+
   /** K1: stores the entry now, if entries are stored. @returns whether a checkpoint was written. */
   async enter(scope: TurnScope, dropMarker: boolean): Promise<boolean> {
     if (!this.keeps) return false

@@ -9,43 +9,23 @@
  * - waiting → gone: `drop`, `leave`, stop.
  * Ignored: a timer of a wait that is no longer open; everything that the code of a frame does after it was revoked.
  */
-import { ConfigError, LeaseLostError, WaitTimeoutError } from '../contracts/errors.js'
+import { ConfigError, LeaseLostError } from '../contracts/errors.js'
 import type { Message } from '../contracts/message.js'
 import { parseChatKey } from '../kernel/chat-key.js'
-import { endingOf, withholdsAck, type AnswerHeld } from '../kernel/settle-policy.js'
-import { answerOf, keptForm, type Answer } from './answers.js'
-import { Directive } from './contexts.js'
-import type { Definition, Step } from './definitions.js'
-import { Frame, type FrameHost, type Outcome, type Resume } from './frame.js'
+import { withholdsAck } from '../kernel/settle-policy.js'
+import { answerOf, type Answer } from './answers.js'
+import { nextStep, stepNamed, type Definition, type Step } from './definitions.js'
+import { judgeFailure, judgeLateWrite } from './failure.js'
+import { Frame, type FrameHost, type Resume } from './frame.js'
 import { Ledger, type Standing, type WaitMark } from './ledger.js'
 import type { ConversationHost, TurnScope } from './port.js'
-import { Settling, Wait, type Watcher } from './wait.js'
+import { Answers } from './run-answers.js'
+import type { RunOwner, RunStart } from './run-start.js'
+import { RunTimers } from './run-timers.js'
+import { Settling, Wait } from './wait.js'
 
 /** Steps a run may go through without waiting: more is taken for a loop of gotos. */
 const MAX_HOPS = 1_000
-
-export interface RunStart {
-  definition: Definition
-  state: object
-  initial: object
-  visit: number
-  stepName: string | null
-  /** It comes from the store. */
-  touched: boolean
-  /** Checkpoints are kept of it. */
-  stores: boolean
-  revision: string | null
-  inbox?: Answer[]
-  actingRecordId?: string | null
-}
-
-export interface RunOwner {
-  readonly host: ConversationHost
-  /** False if the run's copy is stale under this span. */
-  isCurrent(run: Run, scope: TurnScope): boolean
-  /** It is gone; nothing of it runs for the chat any more. */
-  gone(run: Run): void
-}
 
 export class Run implements FrameHost, Standing {
   readonly host: ConversationHost
@@ -59,20 +39,18 @@ export class Run implements FrameHost, Standing {
   scope: TurnScope | null
   /** Confirmed revision of the chat's checkpoint row. */
   revision: string | null
-  actingRecordId: string | null
+  readonly #answers: Answers
   #frame: Frame | null = null
   #wait: Wait | null = null
-  #inbox: Answer[]
-  #answer: AnswerHeld = 'none'
   #message: Message | null
   #context: { scope: TurnScope; value: unknown } | null = null
   #busy = new Settling()
-  #turnWanted: (() => void) | null = null
+  readonly #timers = new RunTimers(this)
   #hops = 0
   #gone = false
 
   constructor(
-    private readonly owner: RunOwner,
+    private readonly owner: RunOwner<Run>,
     readonly key: string,
     scope: TurnScope,
     start: RunStart,
@@ -85,13 +63,13 @@ export class Run implements FrameHost, Standing {
     this.stepName = start.stepName
     this.revision = start.revision
     this.scope = scope
-    this.actingRecordId = start.actingRecordId ?? null
-    this.#inbox = start.inbox ?? []
     this.#message = answerOf(scope)?.message ?? null
     this.chatId = scope.message?.chatId ?? parseChatKey(key)?.chatId ?? key
-    this.ledger = new Ledger(this.host, this, start.stores, scope.coordinated, start.touched, (error) =>
-      this.#backgroundFailed(error),
-    )
+    this.ledger = new Ledger(this.host, this, start.stores, scope.coordinated, start.touched, (error) => {
+      const lost = judgeLateWrite(this, error)
+      if (lost !== null) this.vanish(lost)
+    })
+    this.#answers = new Answers(this, start.inbox ?? [], start.actingRecordId ?? null)
   }
 
   /** Settles when it waits or is gone; null if nothing runs. */
@@ -99,18 +77,10 @@ export class Run implements FrameHost, Standing {
     return this.#gone ? null : this.#busy.promise
   }
 
-  /** It waits on a first question that the store holds: another copy can be made at any time. */
+  /** It waits where the store has it: another copy can be made at any time. */
   get evictable(): boolean {
-    const { mark } = this.#wait ?? {}
-    return (
-      this.ledger.keeps &&
-      !this.ledger.unplain &&
-      this.running === null &&
-      this.revision !== null &&
-      mark?.question === 0 &&
-      mark.timeoutMs === null &&
-      this.#frame?.watchers.size === 0
-    )
+    const { ledger, revision } = this
+    return ledger.holds && revision !== null && this.running === null && this.#wait?.replaceable === true
   }
 
   get isGone(): boolean {
@@ -120,9 +90,10 @@ export class Run implements FrameHost, Standing {
   /** Runs on from `stepName`. Does not wait for it. */
   start(resume: Resume | null): void {
     if (resume?.kept === false) {
-      this.#noteAnswer(resume.given, { question: 0, sends: resume.skipSends, timeoutMs: null })
+      this.#answers.note(resume.given, { question: 0, sends: resume.skipSends, timeoutMs: null })
     }
-    void this.#drive(this.#step(this.stepName), resume)
+    const step = stepNamed(this.definition, this.stepName)
+    this.#drive(step, resume).catch((error: unknown) => this.host.report(error))
   }
 
   /** Gives it the span's message: the answer it waits for, or kept for its next question. */
@@ -130,23 +101,23 @@ export class Run implements FrameHost, Standing {
     const answer = answerOf(scope)
     if (answer === null || this.#gone) return
     const wait = this.#wait
-    this.#begin(scope)
+    this.begin(scope)
     if (wait === null) {
-      this.#inbox.push(answer)
-      this.#turnWanted?.()
+      this.#answers.hold(answer)
+      this.#timers.turnCame()
       return
     }
-    this.#closeWait()
+    this.closeWait()
     wait.resolve(answer)
   }
 
   /** T4: stops what runs. What is owed was staged when it arose (H7); here it is only said what no checkpoint holds. */
   suspend(error: LeaseLostError): void {
     if (this.running === null) return
-    // A message that waits for the next question is in no checkpoint either.
-    const answer = this.#inbox.length > 0 ? 'unkept' : this.#answer
     const durable = this.scope?.durable === true
-    if (withholdsAck({ reason: error.reason, answer, durable })) this.scope?.withholdAck()
+    if (withholdsAck({ reason: error.reason, answer: this.#answers.standing, durable })) {
+      this.scope?.withholdAck()
+    }
     this.vanish(error)
   }
 
@@ -154,7 +125,7 @@ export class Run implements FrameHost, Standing {
   vanish(error: LeaseLostError): void {
     if (this.#gone) return
     this.#gone = true
-    this.#closeWait()
+    this.closeWait()
     this.ledger.close()
     this.#frame?.revoke(error)
     this.#busy.done()
@@ -166,6 +137,15 @@ export class Run implements FrameHost, Standing {
     if (this.#gone) return
     this.ledger.stageEnd(scope)
     this.vanish(error)
+  }
+
+  /** The span's commit has landed: what it held is let go while the run waits. */
+  committed(revision: string | null): void {
+    this.revision = revision
+    if (this.running !== null) return
+    this.scope = null
+    this.#context = null
+    if (this.#frame !== null) this.#frame.act.current = null
   }
 
   message(): Message {
@@ -182,10 +162,12 @@ export class Run implements FrameHost, Standing {
     return this.#context.value
   }
 
+  get actingRecordId(): string | null {
+    return this.#answers.recordId
+  }
+
   takeHeld(): Answer | null {
-    const held = this.#inbox.shift() ?? null
-    if (held !== null) this.actingRecordId = null
-    return held
+    return this.#answers.take()
   }
 
   async wait(frame: Frame, mark: WaitMark): Promise<Answer> {
@@ -196,41 +178,25 @@ export class Run implements FrameHost, Standing {
     if (scope === null) throw new LeaseLostError(this.key, 'revoked')
     scope.assertLive()
     this.ledger.stageWait(scope, mark)
-    this.#answer = 'none'
+    this.#answers.settled()
     this.#hops = 0
     return new Promise((resolve, reject) => {
       const wait = new Wait(frame.watchers, mark, resolve, reject)
       this.#wait = wait
-      wait.arm(
-        this.host.clock,
-        () => this.#wake(wait, `wait-${this.visit}-${mark.question}`, (span) => this.#timedOut(wait, span)),
-        (watcher) =>
-          this.#wake(wait, `idle-${this.visit}-${watcher.id}`, (span) => this.#idle(wait, watcher, span)),
-      )
+      this.#timers.arm(wait, frame)
       this.#busy.done()
     })
   }
 
   async answered(frame: Frame, answer: Answer, mark: WaitMark, noted: boolean): Promise<void> {
     this.#message = answer.message
-    if (!noted) this.#noteAnswer(answer, mark)
+    if (!noted) this.#answers.note(answer, mark)
     // A step of work may take long from here on; others get the moment that is owed.
     if (frame.step?.kind === 'do') await this.ledger.flush()
   }
 
   beforeLongWork(): Promise<void> {
     return this.ledger.flush()
-  }
-
-  /** H7: what a checkpoint can hold of an answer that the step has not worked off. */
-  #noteAnswer(answer: Answer, mark: WaitMark): void {
-    this.#answer = 'unkept'
-    if (!this.ledger.keeps || mark.question !== 0) return
-    const form = keptForm(answer, this.scope?.durable === true, this.host.options.maxAnswerBytes)
-    // Too large: the step starts over elsewhere, so its mark must not take the next message for the answer.
-    if (form === null) this.ledger.owe()
-    else this.ledger.owe(form, mark)
-    if (form !== null && !this.ledger.unplain) this.#answer = 'kept'
   }
 
   async #drive(first: Step | null, resume: Resume | null): Promise<void> {
@@ -247,10 +213,12 @@ export class Run implements FrameHost, Standing {
         if (this.#gone) return
         frame.close('value' in outcome ? outcome.value : undefined)
         await frame.sent()
-        if (this.#busy.promise === null) await this.#regainTurn()
+        this.closeWait()
+        // It went on although its question was open, outside any turn: the rest needs one.
+        if (this.#busy.promise === null) await this.#timers.regainTurn()
         if (this.#isGone()) return
         if ('error' in outcome) return await this.#failed(outcome.error)
-        step = this.#next(step, outcome.value)
+        step = nextStep(this.definition, step, outcome.value)
         if (step === null) return await this.#finish()
         this.#enterStep(step)
       }
@@ -269,19 +237,7 @@ export class Run implements FrameHost, Standing {
     this.stepName = step.name
     this.visit++
     this.ledger.owe()
-    // The transition holds what the answer did; without a checkpoint nothing does.
-    if (this.ledger.keeps && !this.ledger.unplain && this.#answer === 'unkept') this.#answer = 'kept'
-  }
-
-  #next(step: Step | null, value: unknown): Step | null {
-    if (value instanceof Directive) return value.kind === 'end' ? null : this.#step(value.step)
-    if (step === null) return null
-    const { steps } = this.definition
-    return this.#step(steps[steps.indexOf(step.name) + 1] ?? null)
-  }
-
-  #step(name: string | null): Step | null {
-    return name === null ? null : (this.definition.stepsByName.get(name) ?? null)
+    this.#answers.transitioned()
   }
 
   async #finish(): Promise<void> {
@@ -292,93 +248,34 @@ export class Run implements FrameHost, Standing {
 
   async #failed(error: unknown): Promise<void> {
     if (this.#gone) return
-    const { scope } = this
-    const details = { key: this.key, flow: this.definition.name, step: this.stepName, err: error }
-    switch (endingOf(error, this.key)) {
-      case 'lost':
-        this.host.logger.warn(details, 'The turn was lost: the conversation is discarded here.')
-        return this.vanish(error as LeaseLostError)
-      case 'quiet':
-        this.host.logger.debug(details, 'The conversation ended without an answer.')
-        return this.#finish()
-      case 'failed': {
-        scope?.fail(error)
-        // The record is tried again and finds the conversation where the store has it; after the last attempt nowhere.
-        const again = scope?.durable === true && scope.recordId !== null && scope.finalAttempt !== true
-        return again ? this.vanish(new LeaseLostError(this.key, 'revoked', { cause: error })) : this.#finish()
-      }
-    }
+    const lost = judgeFailure(this, error)
+    if (lost === null) await this.#finish()
+    else this.vanish(lost)
   }
 
-  #backgroundFailed(error: unknown): void {
-    if (error instanceof LeaseLostError) this.vanish(error)
-    // Still owed: the commit that ends the span will carry it or fail with it.
-    else this.host.logger.warn({ key: this.key, err: error }, 'A checkpoint could not be written yet.')
-  }
-
-  #begin(scope: TurnScope): void {
+  /** A new span acts for this run. */
+  begin(scope: TurnScope): void {
     this.scope = scope
-    this.#answer = 'none'
-    this.actingRecordId = null
+    this.#answers.begun()
     if (this.#frame !== null && this.#frame.act.revoked === null) this.#frame.act.current = scope
     this.#busy.begin()
   }
 
-  #closeWait(): void {
+  closeWait(): void {
     this.#wait?.disarm()
     this.#wait = null
   }
 
-  /** T5: a timer acts under a turn, if this copy is still current and its wait still open then. */
-  #wake(wait: Wait | null, timerId: string, act: (scope: TurnScope) => void): void {
-    this.host.wake(this.key, timerId, async (scope) => {
-      if (this.#gone || this.#wait !== wait) return
-      if (this.owner.isCurrent(this, scope)) act(scope)
-      else this.vanish(new LeaseLostError(this.key, 'superseded'))
-    })
+  isOpen(wait: Wait | null): boolean {
+    return !this.#gone && this.#wait === wait
   }
 
-  #timedOut(wait: Wait, scope: TurnScope): void {
-    this.#begin(scope)
-    this.#closeWait()
-    wait.reject(new WaitTimeoutError(this.key, wait.mark.timeoutMs ?? 0))
+  isCurrent(scope: TurnScope): boolean {
+    return this.owner.isCurrent(this, scope)
   }
 
-  #idle(wait: Wait, watcher: Watcher, scope: TurnScope): void {
-    const frame = this.#frame
-    if (frame === null || !frame.watchers.has(watcher)) return
-    this.#begin(scope)
-    void this.#runIdle(wait, watcher, frame)
-  }
-
-  async #runIdle(wait: Wait, watcher: Watcher, frame: Frame): Promise<void> {
-    frame.timerOrdinal = 0
-    const outcome = await frame.inScope(watcher.fire).then(
-      (value): Outcome => ({ value }),
-      (error: unknown): Outcome => ({ error }),
-    )
-    frame.timerOrdinal = null
-    await frame.sent()
-    if (this.#gone || this.#wait !== wait) return
-    if ('value' in outcome && !(outcome.value instanceof Directive)) return this.#busy.done()
-    this.#closeWait()
-    frame.abandon(outcome)
-  }
-
-  /** The step went on although its question was still open, outside any turn: the rest of the run needs one. */
-  async #regainTurn(): Promise<void> {
-    this.#closeWait()
-    await new Promise<void>((resolve) => {
-      this.#turnWanted = () => {
-        this.#turnWanted = null
-        resolve()
-      }
-      this.#wake(null, `step-${this.visit}`, (scope) => {
-        if (this.#turnWanted === null) return
-        this.#begin(scope)
-        this.#turnWanted()
-      })
-    })
+  waitsAgain(): void {
+    this.#busy.done()
   }
 
   /** After an await: TypeScript would take the earlier check for the last word. */

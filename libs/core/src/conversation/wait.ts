@@ -31,6 +31,11 @@ export class Wait {
     }
   }
 
+  /** On its step's first question, with nothing that only this copy would do. */
+  get replaceable(): boolean {
+    return this.mark.question === 0 && this.mark.timeoutMs === null && this.watchers.size === 0
+  }
+
   /** Cancels all timers. Idempotent. */
   disarm(): void {
     for (const timer of this.#timers.splice(0)) timer.cancel()

@@ -135,9 +135,7 @@ describe.each(PLACES)('%s', (place) => {
       await a.say('f')
       await a.say('one')
       const kept = (await store.getCheckpoint('fake%3Atest/100'))?.answer
-      expect(kept).toEqual(
-        durability ? { recordId: 'x2' } : { message: expect.objectContaining({ body: 'one' }) },
-      )
+      expect(kept).toMatchObject(durability ? { recordId: 'x2' } : { message: { body: 'one' } })
       await b.say('two')
       work.open()
       await a.say('again')

@@ -4,7 +4,8 @@ import { ConfigError } from '../../src/contracts/errors.js'
 import { FlowRegistry, defineFlow, type FlowDefinition } from '../../src/conversation/index.js'
 import { literalGotos } from '../../src/conversation/goto-check.js'
 import { plainCopy } from '../../src/conversation/plain-json.js'
-import { Replica, World } from './mini-runtime.js'
+import { Replica } from './mini-runtime.js'
+import { World } from './world.js'
 
 function frozen(define: (registry: FlowRegistry) => unknown): FlowRegistry {
   const registry = new FlowRegistry()

@@ -2,7 +2,8 @@
 import { describe, expect, it } from '@jest/globals'
 import { TooManyAttemptsError, WaitTimeoutError } from '../../src/contracts/errors.js'
 import { defineFlow } from '../../src/conversation/index.js'
-import { KEY, Replica, World, type ReplicaOptions } from './mini-runtime.js'
+import { Replica, type ReplicaOptions } from './mini-runtime.js'
+import { KEY, World } from './world.js'
 import type { FlowRegistry } from '../../src/conversation/index.js'
 
 const ALONE: ReplicaOptions = { coordinated: false }

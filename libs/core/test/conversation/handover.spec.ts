@@ -3,7 +3,8 @@ import { describe, expect, it } from '@jest/globals'
 import type { FlowCheckpoint } from '../../src/contracts/checkpoint-store.js'
 import type { FlowRegistry } from '../../src/conversation/index.js'
 import type { ConversationOptions } from '../../src/conversation/port.js'
-import { Replica, World, type ReplicaOptions } from './mini-runtime.js'
+import { Replica, type ReplicaOptions } from './mini-runtime.js'
+import { World } from './world.js'
 
 type Define = (registry: FlowRegistry) => void
 

@@ -3,7 +3,8 @@ import { describe, expect, it } from '@jest/globals'
 import { LeaseLostError } from '../../src/contracts/errors.js'
 import type { FlowRegistry, StepContext } from '../../src/conversation/index.js'
 import type { ConversationOptions } from '../../src/conversation/port.js'
-import { KEY, Replica, World, type ReplicaOptions } from './mini-runtime.js'
+import { Replica, type ReplicaOptions } from './mini-runtime.js'
+import { KEY, World } from './world.js'
 
 interface Gate {
   opened: Promise<void>
