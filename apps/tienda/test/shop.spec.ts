@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { once } from 'node:events'
 import { WebSocket } from 'ws'
 import { ConfigError } from '@botmesh/core'
-import { sharedRedisUrl, waitFor } from '../../../test/support/index.js'
+import { sharedRedisUrl, startRedis, waitFor } from '../../../test/support/index.js'
 import { WhatsAppClient } from './whatsapp-client.js'
 import { createMesh, createShop, settingsFrom, type Shop, type ShopOptions } from '../src/main.js'
 
@@ -111,6 +111,19 @@ it('serves the chat page, its socket and health', async () => {
   })
   socket.close()
   await once(socket, 'close')
+})
+
+it('scenario 26: without its Redis a replica is not ready, alive all the same, and recovers', async () => {
+  const redis = await startRedis()
+  const shop = await open({ redisUrl: redis.url })
+  const status = async (path: string) => (await fetch(`http://127.0.0.1:${shop.port}${path}`)).status
+  expect(await status('/health/ready')).toBe(200)
+  await redis.kill()
+  await waitFor(async () => (await status('/health/ready')) === 503, { what: 'not ready without Redis' })
+  expect(await status('/health/live')).toBe(200)
+  expect(await status('/health')).toBe(503)
+  await redis.restart()
+  await waitFor(async () => (await status('/health/ready')) === 200, { what: 'ready again' })
 })
 
 describe('settings', () => {

@@ -69,7 +69,7 @@ describe('two replicas', () => {
     expect(b.handovers[0]).toMatchObject({ bot: 'default', name: 'order', outcome: 'resumed' })
   })
 
-  it('K1: after a death the other one goes on once the lease has lapsed', async () => {
+  it('K1: after a death the other one goes on from what was stored', async () => {
     const store = new MemoryStore()
     const [a, b] = [await replica(store, 'a'), await replica(store, 'b')]
     await a.provider.deliver('ana', 'order')
@@ -91,5 +91,32 @@ describe('two replicas', () => {
     expect(await b.provider.replies('ana', 1)).toEqual(['sorry'])
     await until(() => b.handovers.length === 1)
     expect(b.handovers[0]).toMatchObject({ name: 'survey', outcome: 'notified', reason: 'async' })
+  })
+})
+
+describe('scenario 26', () => {
+  it('a rollout that waits for each new replica to be ready replaces leader and standby, one transport at a time', async () => {
+    const store = new MemoryStore()
+    const providers: TestProvider[] = []
+    const start = async (replicaId: string) => {
+      const provider = new TestProvider({ exclusive: true })
+      providers.push(provider)
+      const coordination = { coordinator: store.coordinator({ replicaId, leaseMs: 1000 }) }
+      return await runApp({
+        imports: [BotmeshModule.forRoot({ provider, store, coordination, health: { standby: 'ready' } })],
+      })
+    }
+    const ready = async ({ url }: { url: string }) => (await fetch(`${url}/health/ready`)).status === 200
+    const open = () => providers.filter((one) => one.state.status === 'open').length
+    const old = [await start('old-1'), await start('old-2')]
+    await until(() => open() === 1)
+    for (const [index, one] of old.entries()) {
+      const fresh = await start(`new-${index}`)
+      await until(() => ready(fresh))
+      await one.app.close()
+      await until(() => open() > 0)
+      expect(open()).toBe(1)
+    }
+    expect(providers.slice(0, 2).map((one) => one.state.status)).toEqual(['closed', 'closed'])
   })
 })
