@@ -12,6 +12,7 @@ import { NestFactory } from '@nestjs/core'
 import { ConfigError, MemoryStore, type MessageContext } from '@botmesh/core'
 import { MemoryCoordinationHub, MemoryCoordinator } from '@botmesh/core/testing'
 import { BotmeshModule, OnMessage } from '../src/index.js'
+import { spawnReplica, waitFor } from '../../../test/support/index.js'
 import { runApp, TestLogger, until } from './test-app.js'
 import { TestProvider } from './test-provider.js'
 
@@ -130,6 +131,28 @@ describe('N5: order', () => {
       }),
     ).rejects.toThrow('bad token')
     expect(good.state.status).toBe('closed')
+  })
+})
+
+describe.each([
+  ['with shutdown hooks', '1'],
+  ['with app.close() in a handler of its own', '0'],
+])('scenario 27: a process %s', (_name, hooks) => {
+  it('finishes what runs, refuses what is new, and ends by itself with nothing left open', async () => {
+    const replica = spawnReplica(new URL('./fixtures/closing-app.ts', import.meta.url), { HOOKS: hooks })
+    const { url } = await replica.next('listening')
+    const post = (id: string) =>
+      fetch(`${String(url)}/hook`, { method: 'POST', body: JSON.stringify({ chat: 'ana', text: 'hi', id }) })
+    expect((await post('1')).status).toBe(200)
+    await replica.next('handling')
+    const ended = replica.terminate(5000)
+    const refused = await waitFor(async () => (await post('2')).status === 503, {
+      what: 'new messages are refused',
+    })
+    expect(refused).toBe(true)
+    await replica.next('handled')
+    const { code, signal } = await ended
+    expect(hooks === '1' ? signal : code).toBe(hooks === '1' ? 'SIGTERM' : 0)
   })
 })
 
