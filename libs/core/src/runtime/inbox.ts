@@ -44,8 +44,8 @@ export interface InboxOptions {
   report(error: unknown): void
 }
 
-/** Ids remembered per process: some 3 MB at most. */
-const REMEMBERED_IDS = 20_000
+/** Ids remembered per process, at least; some 3 MB at most. */
+const REMEMBERED_IDS = 10_000
 const FIRST_RETRY_MS = 1000
 const LONGEST_RETRY_MS = 60_000
 
