@@ -38,6 +38,10 @@ export interface FlowCheckpoint {
   }
   /** H7: answer of the step's first question, given but not yet worked off. */
   answer?: KeptAnswer
+  /** H7: messages that woke a step with a kept answer: they answer the next questions, oldest first. */
+  held?: KeptAnswer[]
+  /** With durability, without a wait: the record under which the step began. Repeated, its sends meet those names. */
+  recordId?: string
   /** Room for Z6: recorded answers and named effects of the current step or conversation, in order. */
   recorded?: unknown[]
   /** Fingerprint of the flow's definition (H2). */

@@ -4,7 +4,12 @@
  */
 import type { ConversationMarker, FlowCheckpoint } from '../contracts/checkpoint-store.js'
 import { StoreError } from '../contracts/errors.js'
-import { decideArrival, type ArrivalDecision, type FallbackReason } from '../kernel/handover-policy.js'
+import {
+  decideArrival,
+  type ArrivalDecision,
+  type FallbackReason,
+  type ResumeMode,
+} from '../kernel/handover-policy.js'
 import { answerOf, readKept } from './answers.js'
 import type { Definition } from './definitions.js'
 import type { Resume } from './frame.js'
@@ -114,7 +119,6 @@ async function resume(
   decision: ArrivalDecision & { act: 'resume' },
 ): Promise<void> {
   const { host } = engine
-  const answer = answerOf(scope)
   const start: RunStart = {
     definition,
     state: copyOf(checkpoint.state),
@@ -125,26 +129,45 @@ async function resume(
     stores: definition.persistent || (scope.coordinated && host.options.forward),
     revision: scope.state?.revision ?? null,
   }
-  let how: Resume | null = null
-  const skipSends = checkpoint.wait?.sends ?? 0
-  if (decision.mode === 'answer' && answer !== null) how = { skipSends, given: answer, kept: false }
-  if (decision.mode === 'kept' && checkpoint.answer !== undefined) {
-    const given = await readKept(checkpoint.answer, scope)
-    if (given === null) {
-      host.logger.warn(
-        { key: scope.key, flow: definition.name },
-        'A kept answer is gone: its step starts over.',
-      )
-    } else {
-      how = { skipSends, given, kept: true }
-      start.inbox = answer === null ? [] : [answer]
-      start.actingRecordId = given.recordId
-    }
+  const how = await resumption(scope, checkpoint, decision.mode, start)
+  if (how === 'gone') {
+    host.logger.warn(
+      { key: scope.key, flow: definition.name },
+      'A kept answer is gone: its step starts over.',
+    )
   }
   // H5: read once, then it is this replica's memory that counts.
   if (decision.forget) stageOver(scope, { checkpoint: null })
   report(engine, scope, definition.name, decision.outcome)
-  engine.begin(scope, start, how)
+  engine.begin(scope, start, how === 'gone' ? null : how)
+}
+
+/** How the step goes on; completes `start` with what goes on with it. `gone`: a kept answer's record is no more. */
+async function resumption(
+  scope: TurnScope,
+  checkpoint: FlowCheckpoint,
+  mode: ResumeMode,
+  start: RunStart,
+): Promise<Resume | 'gone' | null> {
+  const message = answerOf(scope)
+  const skipSends = checkpoint.wait?.sends ?? 0
+  if (mode === 'answer') return message === null ? null : { skipSends, given: message, kept: false }
+  const held = await Promise.all((checkpoint.held ?? []).map((kept) => readKept(kept, scope)))
+  start.held = held.filter((one) => one !== null)
+  // Where others wait already, this message does too; else it is used up by starting the step over (K1).
+  const queued = message !== null && (mode === 'kept' || start.held.length > 0)
+  if (mode === 'start-over') {
+    start.actingRecordId = checkpoint.recordId ?? null
+    if (queued) start.held.push(message)
+    return null
+  }
+  const form = checkpoint.answer
+  const given = form === undefined ? null : await readKept(form, scope)
+  if (form === undefined || given === null) return 'gone'
+  if (queued) start.held.push(message)
+  start.kept = { form, mark: { question: 0, sends: skipSends, timeoutMs: null } }
+  start.actingRecordId = given.recordId
+  return { skipSends, given, kept: true }
 }
 
 async function fallback(engine: ArrivalHost, scope: TurnScope, was: Interrupted): Promise<boolean> {

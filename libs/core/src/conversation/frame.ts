@@ -37,6 +37,9 @@ export interface Resume {
   kept: boolean
 }
 
+/** Where an answer came from: the checkpoint or message that a step is resumed with, a message that waited, the chat. */
+export type AnswerSource = 'resumed' | 'held' | 'chat'
+
 export type Outcome = { value: unknown } | { error: unknown }
 
 /** What a frame needs of its run. */
@@ -55,7 +58,7 @@ export interface FrameHost {
   takeHeld(): Answer | null
   wait(frame: Frame, mark: WaitMark): Promise<Answer>
   /** The answer is about to be judged: resolves when it may go on. */
-  answered(frame: Frame, answer: Answer, mark: WaitMark, noted: boolean): Promise<void>
+  answered(frame: Frame, answer: Answer, mark: WaitMark, source: AnswerSource): Promise<void>
   /** Writes what is owed before work that may take long. */
   beforeLongWork(): Promise<void>
 }
@@ -246,9 +249,11 @@ export class Frame implements ContextActions {
     if (next === null) await this.say(question)
     for (let attempt = 1; ; attempt++) {
       this.#assertLive()
-      const answer = next ?? this.run.takeHeld() ?? (await this.run.wait(this, mark()))
-      // A resumed answer was noted when the run began, with the state that the step began with.
-      await this.run.answered(this, answer, mark(), next !== null)
+      const resumed = next
+      const held = resumed === null ? this.run.takeHeld() : null
+      const answer = resumed ?? held ?? (await this.run.wait(this, mark()))
+      const source = resumed !== null ? 'resumed' : held !== null ? 'held' : 'chat'
+      await this.run.answered(this, answer, mark(), source)
       next = null
       const verdict = await this.#judge(validate, answer.message)
       this.#assertLive()

@@ -34,6 +34,10 @@ export interface Standing {
   readonly stepName: string | null
   readonly visit: number
   readonly scope: TurnScope | null
+  /** Messages that wait for the next questions, as far as they can be kept. */
+  readonly held: readonly KeptAnswer[]
+  /** Record whose effects are made now; null without durability and for timers. */
+  readonly recordId: string | null
 }
 
 export class Ledger {
@@ -180,6 +184,10 @@ export class Ledger {
     if (initial !== undefined) checkpoint.initial = initial
     if (more.wait !== undefined) checkpoint.wait = markOf(more.wait)
     if (more.answer !== undefined) checkpoint.answer = more.answer
+    const { held, recordId } = this.run
+    if (held.length > 0) checkpoint.held = [...held]
+    // Repeated from its beginning, the step's sends meet the names of this attempt; after a wait they are new ones.
+    if (more.wait === undefined && recordId !== null) checkpoint.recordId = recordId
     if (!definition.persistent) {
       checkpoint.ephemeral = true
       checkpoint.ttlMs = ttlOf(this.host.options.ttlMs, more.wait?.timeoutMs)

@@ -1,8 +1,19 @@
-/** What became of the messages that a run was given under its present span (H7, H8). */
+/**
+ * What became of the messages that a run was given (H7, H8): the answer that its step has not worked off, messages
+ * that wait for the next questions, and whether a checkpoint, stored or owed, holds them.
+ */
+import type { KeptAnswer } from '../contracts/checkpoint-store.js'
 import type { AnswerHeld } from '../kernel/settle-policy.js'
 import { keptForm, type Answer } from './answers.js'
 import type { Ledger, WaitMark } from './ledger.js'
 import type { ConversationHost, TurnScope } from './port.js'
+import type { RunStart } from './run-start.js'
+
+/** A kept answer, and the mark of the question that it answers. */
+export interface KeptMark {
+  form: KeptAnswer
+  mark: WaitMark
+}
 
 interface AnsweredRun {
   readonly host: ConversationHost
@@ -10,63 +21,104 @@ interface AnsweredRun {
   readonly scope: TurnScope | null
 }
 
+interface Held {
+  answer: Answer
+  /** Null: too large to be kept. */
+  form: KeptAnswer | null
+}
+
 export class Answers {
   #last: AnswerHeld = 'none'
+  #kept: KeptMark | null
+  readonly #waiting: Held[]
   /** Record whose effects are made now, where it is not the span's (H7). */
   recordId: string | null
 
-  /** @param held messages for the next question. @param recordId of a kept answer that the run begins with. */
   constructor(
     private readonly run: AnsweredRun,
-    private readonly held: Answer[],
-    recordId: string | null,
+    start: Pick<RunStart, 'held' | 'kept' | 'actingRecordId'>,
   ) {
-    this.recordId = recordId
+    this.#kept = start.kept ?? null
+    this.recordId = start.actingRecordId ?? null
+    this.#waiting = (start.held ?? []).map((answer) => this.#heldOf(answer))
   }
 
-  /** Of everything that the run was given: a message that waits for the next question is in no checkpoint either. */
+  /** Of everything that the run was given. */
   get standing(): AnswerHeld {
-    return this.held.length > 0 ? 'unkept' : this.#last
+    if (this.#waiting.length === 0) return this.#last
+    const kept = this.run.ledger.holds && this.#waiting.every(({ form }) => form !== null)
+    return kept ? this.#last : 'unkept'
+  }
+
+  get held(): KeptAnswer[] {
+    return this.#waiting.flatMap(({ form }) => (form === null ? [] : [form]))
+  }
+
+  /** The run begins with messages that wait, or an answer that the store does not have yet: both are owed. */
+  begunWith(given: Answer | null, skipSends: number): void {
+    if (given !== null) this.note(given, { question: 0, sends: skipSends, timeoutMs: null })
+    else if (this.#waiting.length > 0) this.#owe()
   }
 
   /** A message came although no question is open. */
   hold(answer: Answer): void {
-    this.held.push(answer)
+    this.#waiting.push(this.#heldOf(answer))
+    this.#owe()
   }
 
   take(): Answer | null {
-    const taken = this.held.shift() ?? null
-    // From here on the span's own record is worked off.
-    if (taken !== null) this.recordId = null
-    return taken
+    const taken = this.#waiting.shift()
+    if (taken === undefined) return null
+    // From here on the message's own record is worked off.
+    this.recordId = taken.answer.recordId === this.run.scope?.recordId ? null : taken.answer.recordId
+    // Until something else is owed, what is stored holds it still, at its place.
+    this.#last = taken.form !== null && this.run.ledger.holds ? 'kept' : 'unkept'
+    return taken.answer
   }
 
   /** H7: the step has its answer and has not worked it off: owed is what a checkpoint can hold of it. */
   note(answer: Answer, mark: WaitMark): void {
-    const { ledger, scope, host } = this.run
+    if (mark.question !== 0) return
     this.#last = 'unkept'
-    if (!ledger.keeps || mark.question !== 0) return
-    const form = keptForm(answer, scope?.durable === true, host.options.maxAnswerBytes)
+    const { ledger } = this.run
+    if (!ledger.keeps) return
+    const { form } = this.#heldOf(answer)
     // Too large: the step starts over elsewhere, so its mark must not take the next message for the answer.
-    if (form === null) return ledger.owe()
-    ledger.owe(form, mark)
-    if (ledger.holds) this.#last = 'kept'
+    this.#kept = form === null ? null : { form, mark }
+    this.#owe()
+    if (form !== null && ledger.holds) this.#last = 'kept'
+  }
+
+  /** An answer to a later question came from the chat: no checkpoint can hold it (H11). */
+  noteLater(): void {
+    this.#last = 'unkept'
   }
 
   /** The step is over: its transition holds what the answer did; without a checkpoint nothing does. */
   transitioned(): void {
-    const { ledger } = this.run
-    if (ledger.holds && this.#last === 'unkept') this.#last = 'kept'
+    this.#kept = null
+    this.#owe()
+    if (this.run.ledger.holds && this.#last === 'unkept') this.#last = 'kept'
   }
 
   /** The run waits: the wait's mark holds everything. */
   settled(): void {
     this.#last = 'none'
+    this.#kept = null
   }
 
   /** A new span begins. */
   begun(): void {
     this.#last = 'none'
     this.recordId = null
+  }
+
+  #owe(): void {
+    this.run.ledger.owe(this.#kept?.form, this.#kept?.mark)
+  }
+
+  #heldOf(answer: Answer): Held {
+    const { scope, host } = this.run
+    return { answer, form: keptForm(answer, scope?.durable === true, host.options.maxAnswerBytes) }
   }
 }

@@ -1,5 +1,6 @@
 /** What a run begins with, and whom it belongs to. */
 import type { Answer } from './answers.js'
+import type { KeptMark } from './run-answers.js'
 import type { Definition } from './definitions.js'
 import type { ConversationHost, TurnScope } from './port.js'
 
@@ -14,7 +15,11 @@ export interface RunStart {
   /** Checkpoints are kept of it. */
   stores: boolean
   revision: string | null
-  inbox?: Answer[]
+  /** Messages for its next questions. */
+  held?: Answer[]
+  /** The answer that its step begins with, as the store has it (H7). */
+  kept?: KeptMark
+  /** Record whose effects it goes on with, where it is not the span's. */
   actingRecordId?: string | null
 }
 

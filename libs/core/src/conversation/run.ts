@@ -9,6 +9,7 @@
  * - waiting → gone: `drop`, `leave`, stop.
  * Ignored: a timer of a wait that is no longer open; everything that the code of a frame does after it was revoked.
  */
+import type { KeptAnswer } from '../contracts/checkpoint-store.js'
 import { ConfigError, LeaseLostError } from '../contracts/errors.js'
 import type { Message } from '../contracts/message.js'
 import { parseChatKey } from '../kernel/chat-key.js'
@@ -16,7 +17,7 @@ import { withholdsAck } from '../kernel/settle-policy.js'
 import { answerOf, type Answer } from './answers.js'
 import { nextStep, stepNamed, type Definition, type Step } from './definitions.js'
 import { judgeFailure, judgeLateWrite } from './failure.js'
-import { Frame, type FrameHost, type Resume } from './frame.js'
+import { Frame, type AnswerSource, type FrameHost, type Resume } from './frame.js'
 import { Ledger, type Standing, type WaitMark } from './ledger.js'
 import type { ConversationHost, TurnScope } from './port.js'
 import { Answers } from './run-answers.js'
@@ -69,7 +70,7 @@ export class Run implements FrameHost, Standing {
       const lost = judgeLateWrite(this, error)
       if (lost !== null) this.vanish(lost)
     })
-    this.#answers = new Answers(this, start.inbox ?? [], start.actingRecordId ?? null)
+    this.#answers = new Answers(this, start)
   }
 
   /** Settles when it waits or is gone; null if nothing runs. */
@@ -89,9 +90,7 @@ export class Run implements FrameHost, Standing {
 
   /** Runs on from `stepName`. Does not wait for it. */
   start(resume: Resume | null): void {
-    if (resume?.kept === false) {
-      this.#answers.note(resume.given, { question: 0, sends: resume.skipSends, timeoutMs: null })
-    }
+    this.#answers.begunWith(resume?.kept === false ? resume.given : null, resume?.skipSends ?? 0)
     const step = stepNamed(this.definition, this.stepName)
     this.#drive(step, resume).catch((error: unknown) => this.host.report(error))
   }
@@ -166,6 +165,14 @@ export class Run implements FrameHost, Standing {
     return this.#answers.recordId
   }
 
+  get recordId(): string | null {
+    return this.#answers.recordId ?? this.scope?.recordId ?? null
+  }
+
+  get held(): readonly KeptAnswer[] {
+    return this.#answers.held
+  }
+
   takeHeld(): Answer | null {
     return this.#answers.take()
   }
@@ -188,9 +195,11 @@ export class Run implements FrameHost, Standing {
     })
   }
 
-  async answered(frame: Frame, answer: Answer, mark: WaitMark, noted: boolean): Promise<void> {
+  async answered(frame: Frame, answer: Answer, mark: WaitMark, source: AnswerSource): Promise<void> {
     this.#message = answer.message
-    if (!noted) this.#answers.note(answer, mark)
+    // A resumed answer was noted when the run began, with the state that its step began with.
+    if (source !== 'resumed') this.#answers.note(answer, mark)
+    if (source === 'chat' && mark.question > 0) this.#answers.noteLater()
     // A step of work may take long from here on; others get the moment that is owed.
     if (frame.step?.kind === 'do') await this.ledger.flush()
   }
@@ -236,7 +245,6 @@ export class Run implements FrameHost, Standing {
     }
     this.stepName = step.name
     this.visit++
-    this.ledger.owe()
     this.#answers.transitioned()
   }
 

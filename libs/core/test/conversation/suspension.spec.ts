@@ -289,13 +289,20 @@ describe('H7, H8: with durability', () => {
     expect(world.acked).toEqual(['m1', 'm2', 'm3'])
   })
 
-  it('H8: neither is a message that waits behind a kept answer', async () => {
-    const work = gate()
-    const { a } = setUp((registry) => slowFlow(registry, () => work, []), DURABLE)
+  it('H7, H8: messages that wait behind a kept answer are kept with it, however often its step is cut', async () => {
+    const works = [gate(), gate(), gate()]
+    let next = 0
+    const { world, a, b } = setUp((registry) => slowFlow(registry, () => works[next]!, []), DURABLE)
     await a.say('order')
-    await a.say('M', { cut: work.reached })
-    const { span } = await a.say('Calle 1', { cut: work.reached })
-    expect(span.ackWithheld).toBe(true)
+    await a.say('M', { cut: works[0]!.reached })
+    next = 1
+    const { span } = await b.say('Calle 1', { cut: works[1]!.reached })
+    expect([span.ackWithheld, world.checkpoint?.held]).toEqual([false, [{ recordId: 'm3' }]])
+    next = 2
+    works[2]!.open()
+    await a.say('too much')
+    expect(world.said.filter((text) => text.startsWith('done'))).toEqual(['done M'])
+    expect([world.checkpoint, world.acked]).toEqual([null, ['m1', 'm2', 'm3', 'm4']])
   })
 
   it('D3: a failed attempt finds the flow where it was; after the last one it is ended in the store too', async () => {
@@ -348,6 +355,38 @@ describe('H7, H8: with durability', () => {
     a.beforeWrite = () => Promise.reject(new Error('store down'))
     await expect(a.say('f')).rejects.toThrow('store down')
     expect([a.engine.size, world.said]).toEqual([0, []])
+  })
+})
+
+describe('D2: names of sends', () => {
+  it('D2: a step that is repeated from its beginning names its sends after the record it began under', async () => {
+    const works = [gate(), gate()]
+    let next = 0
+    const { world, a, b } = setUp(
+      (registry) =>
+        void registry
+          .flow('f', { on: 'f' })
+          .ask('a', 'A?')
+          .do('work', async (c) => {
+            await c.say('working')
+            works[next]!.reach()
+            await works[next]!.opened
+            await c.ask('B?')
+          })
+          .persistent(),
+      { durable: true },
+    )
+    await a.say('f')
+    await a.say('1', { cut: works[0]!.reached })
+    expect(world.checkpoint).toMatchObject({ step: 'work', recordId: 'm2' })
+    next = 1
+    works[1]!.open()
+    await b.say('hello?')
+    expect(world.sent.filter((one) => one.text === 'working').map((one) => one.ref)).toEqual([
+      { step: 'work', visit: 2, ordinal: 0 },
+      { step: 'work', visit: 2, ordinal: 0, recordId: 'm2' },
+    ])
+    expect(world.checkpoint).not.toHaveProperty('recordId')
   })
 })
 
