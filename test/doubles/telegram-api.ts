@@ -208,7 +208,7 @@ export class TelegramApiDouble {
         this.webhook = null
         return true
       case 'setWebhook':
-        this.webhook = { url: String(payload['url']), secret: String(payload['secret_token'] ?? '') }
+        this.webhook = { url: textOf(payload['url']), secret: textOf(payload['secret_token']) }
         void this.deliverByWebhook()
         return true
       case 'getFile':
@@ -239,6 +239,8 @@ export class TelegramApiDouble {
         "Conflict: can't use getUpdates method while webhook is active; use deleteWebhook",
       )
     }
+    // An older poll whose caller has gone is not open any more: let its end be noticed before counting.
+    await new Promise((resolve) => setImmediate(resolve))
     const offset = payload['offset'] as number | undefined
     const timeoutMs = Math.min(Number(payload['timeout'] ?? 0) * 1000, this.options.longestPollMs ?? 50_000)
     this.polls++
@@ -261,6 +263,7 @@ export class TelegramApiDouble {
       }
       this.confirm(offset)
       if (this.waiting.length > 0 || timeoutMs === 0) return resolve()
+      this.wake()
       const timer = setTimeout(resolve, timeoutMs)
       response.on('close', () => clearTimeout(timer))
     })
@@ -321,21 +324,23 @@ export class TelegramApiDouble {
   }
 }
 
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : ''
+}
+
 function succeed(response: ServerResponse, result: unknown): void {
   response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ ok: true, result }))
 }
 
 function fail(response: ServerResponse, code: number, description: string, parameters?: object): void {
-  response
-    .writeHead(code, { 'content-type': 'application/json' })
-    .end(
-      JSON.stringify({
-        ok: false,
-        error_code: code,
-        description,
-        ...(parameters === undefined ? {} : { parameters }),
-      }),
-    )
+  response.writeHead(code, { 'content-type': 'application/json' }).end(
+    JSON.stringify({
+      ok: false,
+      error_code: code,
+      description,
+      ...(parameters === undefined ? {} : { parameters }),
+    }),
+  )
 }
 
 async function readAll(request: IncomingMessage): Promise<Buffer> {

@@ -63,7 +63,9 @@ export abstract class Session {
         this.close()
       },
     )
-    await Promise.race([this.firstAnswer, this.life, pause(this.sink.clock, FIRST_ANSWER_MS, this.halt)])
+    const waited = new AbortController()
+    await Promise.race([this.firstAnswer, this.life, pause(this.sink.clock, FIRST_ANSWER_MS, waited.signal)])
+    waited.abort()
     this.starting = false
     if (this.refusal !== undefined) throw this.refusal
   }

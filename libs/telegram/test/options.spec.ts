@@ -1,0 +1,46 @@
+/** Bad options end at construction with an error that names them, and never shows a secret. */
+import { describe, expect, it } from '@jest/globals'
+import { ConfigError } from '@botmesh/core'
+import { TelegramProvider, type TelegramOptions } from '@botmesh/telegram'
+import { TOKEN } from './samples.js'
+
+const WEBHOOK = { secret: 's3cret' }
+
+describe('options of TelegramProvider', () => {
+  it.each<[object, string, RegExp]>([
+    [{}, 'token', /undefined; accepted: the token from @BotFather/],
+    [{ token: 'tokenless-secret' }, 'token', /\(hidden\)/],
+    [{ token: TOKEN, mode: 'push' }, 'mode', /'polling', 'webhook'/],
+    [{ token: TOKEN, mode: 'webhook' }, 'webhook', /needs a secret/],
+    [{ token: TOKEN, mode: 'polling', webhook: WEBHOOK }, 'webhook', /nothing in mode 'polling'/],
+    [{ token: TOKEN, webhook: { secret: 'spaces are not allowed' } }, 'webhook.secret', /\(hidden\)/],
+    [{ token: TOKEN, webhook: { ...WEBHOOK, url: 'bot.example' } }, 'webhook.url', /http\(s\) URL/],
+    [{ token: TOKEN, webhook: { ...WEBHOOK, path: '/x' } }, 'webhook.path', /without webhook\.url/],
+    [
+      { token: TOKEN, webhook: { ...WEBHOOK, url: 'https://a.example/x', path: '/y' } },
+      'webhook.path',
+      /already/,
+    ],
+    [{ token: TOKEN, webhook: { ...WEBHOOK, sceret: 'x' } }, 'sceret', /did you mean "secret"/],
+    [{ token: TOKEN, apiRoot: 'ftp://x' }, 'apiRoot', /http\(s\) URL/],
+    [{ token: TOKEN, edits: 'maybe' }, 'edits', /'ignore', 'deliver'/],
+    [{ token: TOKEN, pollTimeoutMs: '2h' }, 'pollTimeoutMs', /from 1000 to 50000/],
+    [{ token: TOKEN, sendTimeoutMs: -1 }, 'sendTimeoutMs', /milliseconds/],
+    [{ token: TOKEN, maxBodyBytes: 1.5 }, 'maxBodyBytes', /whole number/],
+    [{ token: TOKEN, tokn: 'x' }, 'tokn', /did you mean "token"/],
+  ])('%#: %j', (options, option, message) => {
+    const make = () => new TelegramProvider(options as TelegramOptions)
+    expect(make).toThrow(ConfigError)
+    expect(make).toThrow(message)
+    expect(make).toThrow(expect.objectContaining({ details: expect.objectContaining({ option }) }))
+    expect(make).not.toThrow(/tokenless-secret|spaces are not allowed|AAsecret/)
+  })
+
+  it('the account defaults to the bot’s id, the mode follows from what is given', () => {
+    expect(new TelegramProvider({ token: TOKEN }).id).toBe('telegram:123456789')
+    expect(new TelegramProvider({ token: TOKEN }).capabilities.exclusiveSession).toBe(true)
+    const hooked = new TelegramProvider({ token: TOKEN, account: 'tienda', webhook: WEBHOOK })
+    expect(hooked.id).toBe('telegram:tienda')
+    expect(hooked.handle).toBeDefined()
+  })
+})
