@@ -108,7 +108,7 @@ export class SessionCoordinator extends Coordinator {
     await this.shardAt(0).start(this.startTimeoutMs)
   }
 
-  tryLead(name: string): Promise<Leadership | null> {
+  async tryLead(name: string): Promise<Leadership | null> {
     return tryLead(this.electionHost(), requireText('name', name))
   }
 

@@ -37,3 +37,10 @@ export { storeSuite } from './conformance/store.suite.js'
 export { sharedStateSuite } from './conformance/shared-state.suite.js'
 export { memoryStoreBed } from './conformance/memory-store-bed.js'
 export type { StoreBed, StoreFixture, StoreGuarantees } from './conformance/store-bed.js'
+export { differential, type DifferentialOptions } from './differential.js'
+export {
+  providerSuite,
+  type ProviderBed,
+  type ProviderFixture,
+  type ProviderGuarantees,
+} from './conformance/provider.suite.js'
