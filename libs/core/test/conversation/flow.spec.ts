@@ -181,6 +181,38 @@ describe('B3: answers', () => {
   })
 })
 
+describe('T5: a step that goes on by itself', () => {
+  it('T5: code that no longer waits for its question goes on under a turn of its own, or the next message’s', async () => {
+    let pass = (): void => undefined
+    const { world, bot } = alone((registry) =>
+      registry
+        .flow('f', { on: 'f' })
+        .step('race', async (c) => {
+          const other = new Promise<void>((resolve) => (pass = resolve))
+          await Promise.race([c.ask('A?'), other])
+        })
+        .step('next', async (c) => void (await c.say(`B: ${await c.ask('B?')}`))),
+    )
+    await bot.say('f')
+    pass()
+    await world.clock.settle()
+    await world.tail
+    expect(world.said).toEqual(['A?', 'B?'])
+    await bot.say('1')
+    await bot.say('f')
+    let free = (): void => undefined
+    const slow = bot.handle(() => new Promise<void>((resolve) => (free = resolve)))
+    await world.clock.settle()
+    const next = bot.say('2')
+    pass()
+    await world.clock.settle()
+    free()
+    await Promise.all([slow, next])
+    expect(world.said.slice(2)).toEqual(['B: 1', 'A?', 'B?', 'B: 2'])
+    expect(bot.engine.size).toBe(0)
+  })
+})
+
 describe('errors of a conversation', () => {
   it('a timeout ends it quietly unless it is caught', async () => {
     const caught: unknown[] = []

@@ -1,34 +1,12 @@
 /** What another replica makes of a conversation, and what is written when (K1, K3, H1–H7, H9–H11, T5). */
 import { describe, expect, it } from '@jest/globals'
 import type { FlowCheckpoint } from '../../src/contracts/checkpoint-store.js'
-import type { FlowRegistry } from '../../src/conversation/index.js'
 import type { ConversationOptions } from '../../src/conversation/port.js'
-import { Replica, type ReplicaOptions } from './mini-runtime.js'
+import { Replica } from './mini-runtime.js'
+import { pair, persistent, type Define } from './scenes.js'
 import { World } from './world.js'
 
-type Define = (registry: FlowRegistry) => void
-
-/** Two replicas of the same bot. */
-function pair(define: Define, options: Partial<ConversationOptions> = {}, more: ReplicaOptions = {}) {
-  const world = new World()
-  const a = new Replica(world, 'a', define, { ...more, options })
-  const b = new Replica(world, 'b', define, { ...more, options })
-  return { world, a, b }
-}
-
 const FORWARD: Partial<ConversationOptions> = { forward: true, markers: true, fallback: 'notify' }
-
-const persistent: Define = (registry) =>
-  void registry
-    .flow<{ size: string; address: string }>('order', { on: 'order' })
-    .step('size', async (c) => {
-      await c.say('Hello')
-      c.state.size = await c.ask('Size?', { validate: (m) => m.body !== 'XL' || 'Not XL' })
-      await c.say(`Noted ${c.state.size}`)
-    })
-    .ask('address', 'Address?')
-    .step('end', (c) => c.say(`${c.state.size} to ${c.state.address}`))
-    .persistent()
 
 const plain: Define = (registry) =>
   void registry
@@ -351,46 +329,5 @@ describe('H6: what cannot be forwarded', () => {
     expect((await b.say('order')).route).toBe('entered:order')
     expect(String(b.reported[0])).toContain('c1')
     expect(world.checkpoint).toMatchObject({ v: 1, step: 'size', wait: { question: 0 } })
-  })
-})
-
-describe('T5: timers after a hand-over', () => {
-  const timed: Define = (registry) =>
-    void registry
-      .flow('f', { on: 'f' })
-      .step('s', async (c) => {
-        c.idle('1m', () => c.say(`idle`))
-        await c.ask('A?', { timeout: '5m' }).catch(() => c.say('timeout'))
-        await c.ask('B?', { timeout: '5m' }).catch(() => c.say('timeout'))
-      })
-      .persistent()
-
-  it('scenario 31, T5: the timers of a copy that was left behind do nothing, and drop it; the new ones act once', async () => {
-    const { world, a, b } = pair(timed)
-    await a.say('f')
-    await world.clock.advance(30_000)
-    await b.say('1')
-    const before = world.checkpoint
-    await world.clock.advance(40_000)
-    await world.tail
-    expect(world.said).toEqual(['A?', 'B?'])
-    expect(a.engine.size).toBe(0)
-    expect(world.checkpoint).toEqual(before)
-    await world.clock.advance(400_000)
-    await world.tail
-    // H10: the wait that b began has b's timers; a's would have ended it 30 s earlier.
-    expect(world.sent.slice(2).map((one) => [one.by, one.text])).toEqual([
-      ['b', 'idle'],
-      ['b', 'timeout'],
-    ])
-    expect([world.checkpoint, b.engine.size]).toEqual([null, 0])
-  })
-})
-
-describe('bounded memory', () => {
-  it('a chat without a conversation has no copy; a copy that the store can replace may be let go', async () => {
-    const { a } = pair(persistent)
-    await a.say('hi')
-    expect(a.engine.size).toBe(0)
   })
 })

@@ -154,6 +154,15 @@ export class Replica implements ConversationHost, SpanOwner {
     })
   }
 
+  /** Enters a flow in a chat of another key, whose row is of no interest, up to its first wait. */
+  async elsewhere(key: string, flow: string): Promise<void> {
+    const span = new Span(this, this.world.message(flow), undefined, undefined, false, false)
+    Object.assign(span, { key, write: () => Promise.resolve(), stage: () => undefined })
+    await this.engine.enter(span, flow)
+    await this.engine.running(key)
+    this.engine.committed(key, flow === 'memory' ? null : key)
+  }
+
   private turn(
     message: Message | null,
     hooks: HookResults | undefined,

@@ -1,0 +1,176 @@
+/** What the engine leaves for journal and outbox, failures, and an orderly stop (H4, H7, H8, D2, D3, K1, K2). */
+import { describe, expect, it } from '@jest/globals'
+import { LeaseLostError } from '../../src/contracts/errors.js'
+import type { ReplicaOptions } from './mini-runtime.js'
+import { gate, setUp, slowFlow } from './scenes.js'
+import { KEY } from './world.js'
+
+describe('H7, H8: with durability', () => {
+  const DURABLE: ReplicaOptions = { durable: true }
+
+  it('H7: the checkpoint points to the record, and the repeated sends bear the same names', async () => {
+    const gates = { a: gate(), b: gate() }
+    const { world, a, b } = setUp(
+      (registry, name) => slowFlow(registry, () => gates[name as 'a' | 'b'], []),
+      DURABLE,
+    )
+    gates.b.open()
+    await a.say('order')
+    await a.say('M', { cut: gates.a.reached })
+    expect(world.checkpoint?.answer).toEqual({ recordId: 'm2' })
+    expect(world.acked).toEqual(['m1', 'm2'])
+    await b.say('Calle 1')
+    const refs = world.sent.filter((one) => one.text === 'working on M').map((one) => one.ref)
+    expect(refs).toEqual([
+      { step: 'size', visit: 1, ordinal: 1 },
+      { step: 'size', visit: 1, ordinal: 1, recordId: 'm2' },
+    ])
+    expect(world.sent.find((one) => one.text === 'Address?')?.ref).toEqual({
+      step: 'address',
+      visit: 2,
+      ordinal: 0,
+      recordId: 'm2',
+    })
+    expect(world.acked).toEqual(['m1', 'm2', 'm3'])
+  })
+
+  it('H8: an answer to a later question that no checkpoint holds is not acknowledged when its step is cut', async () => {
+    const work = gate()
+    const { world, a } = setUp(
+      (registry) =>
+        void registry
+          .flow('f', { on: 'f' })
+          .step('s', async (c) => {
+            await c.ask('A?')
+            await c.ask('B?')
+            work.reach()
+            await work.opened
+          })
+          .persistent(),
+      DURABLE,
+    )
+    await a.say('f')
+    await a.say('1')
+    const { span } = await a.say('2', { cut: work.reached })
+    expect(span.ackWithheld).toBe(true)
+    expect(world.acked).toEqual(['m1', 'm2'])
+    // Repeated, it starts the step over and is consumed by that.
+    await a.say(world.records.get('m3')!)
+    expect(world.said).toEqual(['A?', 'B?', 'A?'])
+    expect(world.acked).toEqual(['m1', 'm2', 'm3'])
+  })
+
+  it('H7, H8: messages that wait behind a kept answer are kept with it, however often its step is cut', async () => {
+    const works = [gate(), gate(), gate()]
+    let next = 0
+    const { world, a, b } = setUp((registry) => slowFlow(registry, () => works[next]!, []), DURABLE)
+    await a.say('order')
+    await a.say('M', { cut: works[0]!.reached })
+    next = 1
+    const { span } = await b.say('Calle 1', { cut: works[1]!.reached })
+    expect([span.ackWithheld, world.checkpoint?.held]).toEqual([false, [{ recordId: 'm3' }]])
+    next = 2
+    works[2]!.open()
+    await a.say('too much')
+    expect(world.said.filter((text) => text.startsWith('done'))).toEqual(['done M'])
+    expect([world.checkpoint, world.acked]).toEqual([null, ['m1', 'm2', 'm3', 'm4']])
+  })
+
+  it('D3: a failed attempt finds the flow where it was; after the last one it is ended in the store too', async () => {
+    let fail = true
+    const { world, a } = setUp(
+      (registry) =>
+        void registry
+          .flow('f', { on: 'f' })
+          .step('s', async (c) => {
+            await c.ask('A?')
+            if (fail) throw new Error('down')
+          })
+          .ask('b', 'B?')
+          .persistent(),
+      DURABLE,
+    )
+    await a.say('f')
+    const waiting = world.checkpoint
+    await a.say(world.message('1'))
+    expect([world.checkpoint, a.engine.size, a.reported]).toEqual([waiting, 0, [new Error('down')]])
+    fail = false
+    await a.say(world.records.get('m2')!)
+    expect(world.said).toEqual(['A?', 'B?'])
+    fail = true
+    await a.say('back')
+    await a.say('f')
+    await a.say('x', { finalAttempt: true })
+    expect([world.checkpoint, a.engine.size]).toEqual([null, 0])
+  })
+
+  it('K2: a refused write ends the conversation as a lost turn', async () => {
+    const { world, a } = setUp(
+      (registry) =>
+        void registry
+          .flow('f', { on: 'f' })
+          .ask('a', 'A?')
+          .do('work', (c) => c.say('never'))
+          .persistent(),
+    )
+    await a.say('f')
+    a.beforeWrite = () => Promise.reject(new LeaseLostError(KEY, 'superseded'))
+    await a.say('1')
+    expect([a.engine.size, a.reported, world.said]).toEqual([0, [], ['A?']])
+    expect(world.checkpoint).toMatchObject({ step: 'a', wait: { question: 0 } })
+    a.beforeWrite = null
+  })
+
+  it('K1: entering fails with the write that should have stored it', async () => {
+    const { world, a } = setUp((registry) => void registry.flow('f', { on: 'f' }).ask('a', 'A?').persistent())
+    a.beforeWrite = () => Promise.reject(new Error('store down'))
+    await expect(a.say('f')).rejects.toThrow('store down')
+    expect([a.engine.size, world.said]).toEqual([0, []])
+  })
+})
+
+describe('D2: names of sends', () => {
+  it('D2: a step that is repeated from its beginning names its sends after the record it began under', async () => {
+    const works = [gate(), gate()]
+    let next = 0
+    const { world, a, b } = setUp(
+      (registry) =>
+        void registry
+          .flow('f', { on: 'f' })
+          .ask('a', 'A?')
+          .do('work', async (c) => {
+            await c.say('working')
+            works[next]!.reach()
+            await works[next]!.opened
+            await c.ask('B?')
+          })
+          .persistent(),
+      { durable: true },
+    )
+    await a.say('f')
+    await a.say('1', { cut: works[0]!.reached })
+    expect(world.checkpoint).toMatchObject({ step: 'work', recordId: 'm2' })
+    next = 1
+    works[1]!.open()
+    await b.say('hello?')
+    expect(world.sent.filter((one) => one.text === 'working').map((one) => one.ref)).toEqual([
+      { step: 'work', visit: 2, ordinal: 0 },
+      { step: 'work', visit: 2, ordinal: 0, recordId: 'm2' },
+    ])
+    expect(world.checkpoint).not.toHaveProperty('recordId')
+  })
+})
+
+describe('stopping', () => {
+  it('H4: copies and timers go, the checkpoint stays, and another replica goes on', async () => {
+    const { world, a, b } = setUp(
+      (registry) =>
+        void registry.flow('f', { on: 'f' }).ask('a', 'A?', { timeout: '5m' }).ask('b', 'B?').persistent(),
+    )
+    await a.say('f')
+    a.engine.stop(new LeaseLostError(KEY, 'stopped'))
+    expect([a.engine.size, world.clock.timers]).toEqual([0, 0])
+    await b.say('1')
+    expect(world.said).toEqual(['A?', 'B?'])
+  })
+})
