@@ -121,7 +121,10 @@ export class Bot {
       bot: this.name,
       status: this.status,
       role: this.running?.session.role ?? (exclusive ? 'follower' : 'shared'),
-      ready: this.status === 'running' && this.running?.session.open === true,
+      ready:
+        this.status === 'running' &&
+        this.running?.session.open === true &&
+        coordinator?.status.status !== 'unreachable',
       provider: { id: provider.id, state: provider.state },
       coordinator:
         coordinator === null

@@ -51,7 +51,7 @@ export interface BotHealth {
   bot: string
   status: BotStatus
   role: BotRole
-  /** True once the transport is connected and until it is not any more, or the bot stops. */
+  /** The transport is connected, the coordinator reachable, and the bot not stopping. */
   ready: boolean
   provider: { id: string; state: ProviderState }
   /** Null without coordination. */

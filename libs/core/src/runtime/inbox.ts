@@ -16,6 +16,7 @@ import type { Message } from '../contracts/message.js'
 import type { Arrival, ReadOptions } from '../contracts/state-store.js'
 import { chatKeyOf } from '../kernel/chat-key.js'
 import type { TurnScope } from '../conversation/port.js'
+import { currentScope, runDetached } from './act-scope.js'
 import { ChatLanes } from './chat-lanes.js'
 import { RecentIds } from './recent-ids.js'
 import type { LocalTurn } from './span-factory.js'
@@ -73,6 +74,8 @@ export class Inbox {
 
   /** @throws CoordinationUnavailableError if it cannot be accepted; the platform should deliver it again. */
   accept(message: Message): Promise<void> {
+    // What user code hands in (a transport within the process) is no part of that code's own span.
+    if (currentScope() !== undefined) return runDetached(() => this.accept(message))
     const key = chatKeyOf({
       provider: this.options.provider,
       chatId: message.chatId,

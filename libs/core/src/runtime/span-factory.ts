@@ -6,6 +6,7 @@ import type { Clock } from '../contracts/clock.js'
 import type { Turn } from '../contracts/coordinator.js'
 import { LeaseLostError, StoreError } from '../contracts/errors.js'
 import type { JournalRecord } from '../contracts/journal.js'
+import type { Message } from '../contracts/message.js'
 import type { ChatState } from '../contracts/state-store.js'
 import type { Store } from '../contracts/store.js'
 import { parseChatKey } from '../kernel/chat-key.js'
@@ -98,7 +99,7 @@ export class SpanFactory {
   ): Span {
     const { gate, coordinated, engine } = this.options
     const { state, record } = opened
-    const message = record?.message ?? (work.kind === 'message' ? work.message : null)
+    const message = messageOf(work, record)
     const local = engine.localRevision(key)
     const span = new Span({
       key,
@@ -193,6 +194,12 @@ export class SpanFactory {
       ),
     )
   }
+}
+
+/** The record's; as it came, with the transport's own object, if it is the very one that this turn was taken for. */
+function messageOf(work: Work, record: JournalRecord | null): Message | null {
+  const arrived = work.kind === 'message' ? work.message : null
+  return record === null || record.id === arrived?.id ? arrived : record.message
 }
 
 const NOTHING_READ: Opened = { state: undefined, record: null }

@@ -7,6 +7,7 @@
  * In cut and lost everything tried rejects, for ever.
  */
 import type { HookResults } from '../contracts/checkpoint-store.js'
+import type { Clock } from '../contracts/clock.js'
 import { LeaseLostError } from '../contracts/errors.js'
 import type { JournalRecord } from '../contracts/journal.js'
 import type { Message, Outgoing, OutgoingContent, Sent } from '../contracts/message.js'
@@ -16,6 +17,9 @@ import type { ActScope, ConversationChange, SendRef, TurnScope } from '../conver
 import type { ChatAccess, TurnLike } from './chat-access.js'
 import type { SendGate } from './send-gate.js'
 import type { SpanOutbox } from './span-outbox.js'
+
+/** Longest a turn is held for a send that was begun and whose transport does not answer. */
+const SEND_GRACE_MS = 10_000
 
 export interface SpanInit {
   key: string
@@ -232,9 +236,20 @@ export class Span implements TurnScope {
     return this.init.findRecord(this.key, recordId)
   }
 
-  /** Waits for the sends and writes that were begun: neither can be called back. Bounded by the transport. */
-  async flush(): Promise<void> {
-    if (this.sending > 0 && this.lost === null) await new Promise<void>((resolve) => (this.onIdle = resolve))
+  /**
+   * Waits for the writes that were begun (a commit in flight is never cut), and a while for the sends: neither can be
+   * called back. A lost span's are not waited for.
+   */
+  async flush(clock: Clock): Promise<void> {
+    if (this.sending > 0 && this.lost === null) {
+      await new Promise<void>((resolve) => {
+        const limit = clock.setTimeout(resolve, SEND_GRACE_MS)
+        this.onIdle = () => {
+          limit.cancel()
+          resolve()
+        }
+      })
+    }
     if (this.tail !== undefined) await this.tail.catch(() => undefined)
   }
 

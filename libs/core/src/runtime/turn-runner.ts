@@ -129,7 +129,7 @@ export class TurnRunner {
   }
 
   private async conclude(span: Span, access: ChatAccess): Promise<void> {
-    await span.flush()
+    await span.flush(this.options.clock)
     if (span.lostBy !== null) return this.loseTurn(span, access, span.lostBy)
     if (span.recordId !== null && (span.failure !== undefined || span.ackWithheld)) {
       return this.failAttempt(span, access)
