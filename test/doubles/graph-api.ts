@@ -4,8 +4,8 @@
  * Plain node:http, no dependency: tests and the demo run it.
  */
 import { createHmac } from 'node:crypto'
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo, Socket } from 'node:net'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { HttpDouble, readAll, replyJson, textOf } from './http-double.js'
 
 /** A call of `/messages` that was taken (read marks included). */
 export interface GraphSend {
@@ -38,7 +38,7 @@ export type GraphFault =
   /** The message is taken, the answer never comes: the connection stays open. */
   | { kind: 'silence' }
 
-export class GraphApiDouble {
+export class GraphApiDouble extends HttpDouble {
   readonly sends: GraphSend[] = []
   readonly readMarks: GraphSend[] = []
   readonly uploads: { id: string; type: string; bytes: number }[] = []
@@ -48,37 +48,11 @@ export class GraphApiDouble {
   readonly files = new Map<string, { data: Uint8Array; mimeType: string }>()
 
   private readonly faults: GraphFault[] = []
-  private readonly sockets = new Set<Socket>()
-  private readonly watchers = new Set<() => void>()
-  private readonly server = createServer((request, response) => {
-    this.answer(request, response).catch((error: unknown) => response.destroy(error as Error))
-  })
   private serial = 0
 
   /** @param options.accessToken if given, another token is refused with code 190. */
   constructor(private readonly options: { accessToken?: string } = {}) {
-    this.server.on('connection', (socket) => {
-      this.sockets.add(socket)
-      socket.on('close', () => this.sockets.delete(socket))
-    })
-  }
-
-  /** Base URL, for `graphUrl`. */
-  get url(): string {
-    return `http://127.0.0.1:${(this.server.address() as AddressInfo).port}`
-  }
-
-  async listen(port = 0): Promise<this> {
-    await new Promise<void>((resolve, reject) => {
-      this.server.once('error', reject)
-      this.server.listen(port, '127.0.0.1', resolve)
-    })
-    return this
-  }
-
-  async close(): Promise<void> {
-    for (const socket of this.sockets) socket.destroy()
-    await new Promise<void>((resolve) => this.server.close(() => resolve()))
+    super()
   }
 
   /** Scripts the next calls, one fault each. */
@@ -88,18 +62,10 @@ export class GraphApiDouble {
 
   /** Resolves once that many messages were taken in all. */
   async waitForSends(count: number): Promise<void> {
-    while (this.sends.length < count) {
-      await new Promise<void>((resolve) => {
-        const wake = () => {
-          this.watchers.delete(wake)
-          resolve()
-        }
-        this.watchers.add(wake)
-      })
-    }
+    await this.until(() => this.sends.length >= count)
   }
 
-  private async answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  protected async answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const body = await readAll(request)
     this.requests.push(`${request.method} ${request.url}`)
     const url = new URL(request.url ?? '/', this.url)
@@ -120,7 +86,7 @@ export class GraphApiDouble {
     const result = this.take(request, url, body)
     if (fault?.kind === 'lost-answer') return void response.destroy()
     if (fault?.kind === 'silence') return
-    reply(response, result.status, result.json)
+    replyJson(response, result.status, result.json)
   }
 
   private take(request: IncomingMessage, url: URL, body: Buffer): { status: number; json: object } {
@@ -162,7 +128,7 @@ export class GraphApiDouble {
       return { success: true }
     }
     this.sends.push(send)
-    for (const wake of this.watchers) wake()
+    this.wake()
     return {
       messaging_product: 'whatsapp',
       contacts: [{ input: send.to, wa_id: send.to.replace(/\D/g, '') }],
@@ -215,10 +181,6 @@ export function metaText(from: string, id: string, body: string, timestamp = 1_7
   return { from, id, timestamp: String(timestamp), type: 'text', text: { body } }
 }
 
-function textOf(value: unknown): string {
-  return typeof value === 'string' ? value : ''
-}
-
 function refuse(response: ServerResponse, fault: GraphFault & { kind: 'error' }): void {
   if (fault.text !== undefined) {
     response.writeHead(fault.status, { 'content-type': 'text/html', ...fault.headers }).end(fault.text)
@@ -233,20 +195,5 @@ function refuse(response: ServerResponse, fault: GraphFault & { kind: 'error' })
       fault.details === undefined ? undefined : { messaging_product: 'whatsapp', details: fault.details },
     fbtrace_id: 'AdoubleTrace',
   }
-  reply(response, fault.status, { error }, fault.headers)
-}
-
-function reply(
-  response: ServerResponse,
-  status: number,
-  json: object,
-  headers: Record<string, string> = {},
-): void {
-  response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(json))
-}
-
-async function readAll(request: IncomingMessage): Promise<Buffer> {
-  const parts: Buffer[] = []
-  for await (const part of request) parts.push(part as Buffer)
-  return Buffer.concat(parts)
+  replyJson(response, fault.status, { error }, fault.headers)
 }

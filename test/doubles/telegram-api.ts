@@ -3,8 +3,8 @@
  * webhook delivery with the secret header, sends with a log and scripted errors, files. Plain node:http, no
  * dependency: tests and the demo run it.
  */
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo, Socket } from 'node:net'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { HttpDouble, readAll, replyJson, textOf } from './http-double.js'
 
 export interface TelegramUpdate {
   update_id: number
@@ -49,7 +49,7 @@ interface OpenPoll {
   finish: () => void
 }
 
-export class TelegramApiDouble {
+export class TelegramApiDouble extends HttpDouble {
   readonly token: string
   readonly username: string
   readonly calls: TelegramCall[] = []
@@ -68,30 +68,17 @@ export class TelegramApiDouble {
 
   private readonly waiting: TelegramUpdate[] = []
   private readonly faults = new Map<string, TelegramFault[]>()
-  private readonly sockets = new Set<Socket>()
-  private readonly watchers = new Set<() => void>()
   private readonly closing = new AbortController()
   private open: OpenPoll | undefined
   private openCount = 0
   private delivering = false
   private nextUpdateId = 700_000_000
   private nextMessageId = 1
-  private readonly server = createServer((request, response) => {
-    this.answer(request, response).catch((error: unknown) => response.destroy(error as Error))
-  })
 
   constructor(private readonly options: TelegramDoubleOptions = {}) {
+    super()
     this.token = options.token ?? '123456789:AAdoubleTokenOfTheTests'
     this.username = options.username ?? 'tienda_bot'
-    this.server.on('connection', (socket) => {
-      this.sockets.add(socket)
-      socket.on('close', () => this.sockets.delete(socket))
-    })
-  }
-
-  /** For `apiRoot`. */
-  get url(): string {
-    return `http://127.0.0.1:${(this.server.address() as AddressInfo).port}`
   }
 
   /** Polls open now. */
@@ -109,18 +96,9 @@ export class TelegramApiDouble {
     return this.calls.filter((call) => call.method.startsWith('send') && call.method !== 'sendChatAction')
   }
 
-  async listen(port = 0): Promise<this> {
-    await new Promise<void>((resolve, reject) => {
-      this.server.once('error', reject)
-      this.server.listen(port, '127.0.0.1', resolve)
-    })
-    return this
-  }
-
-  async close(): Promise<void> {
+  override async close(): Promise<void> {
     this.closing.abort()
-    for (const socket of this.sockets) socket.destroy()
-    await new Promise<void>((resolve) => this.server.close(() => resolve()))
+    await super.close()
   }
 
   /** Scripts the next calls of a method, one fault each. */
@@ -155,20 +133,7 @@ export class TelegramApiDouble {
     })
   }
 
-  /** Resolves as soon as `condition` holds; it is asked after every call and every end of a poll. */
-  async until(condition: (double: this) => boolean): Promise<void> {
-    while (!condition(this)) {
-      await new Promise<void>((resolve) => {
-        const wake = () => {
-          this.watchers.delete(wake)
-          resolve()
-        }
-        this.watchers.add(wake)
-      })
-    }
-  }
-
-  private async answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  protected async answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const raw = await readAll(request)
     const [, file] = /^\/file\/bot[^/]+\/(.+)$/.exec(request.url ?? '') ?? []
     if (file !== undefined) return this.sendFile(file, response)
@@ -318,33 +283,17 @@ export class TelegramApiDouble {
     if (data === undefined) return void response.writeHead(404).end()
     response.writeHead(200, { 'content-type': 'application/octet-stream' }).end(data)
   }
-
-  private wake(): void {
-    for (const wake of this.watchers) wake()
-  }
-}
-
-function textOf(value: unknown): string {
-  return typeof value === 'string' ? value : ''
 }
 
 function succeed(response: ServerResponse, result: unknown): void {
-  response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ ok: true, result }))
+  replyJson(response, 200, { ok: true, result })
 }
 
 function fail(response: ServerResponse, code: number, description: string, parameters?: object): void {
-  response.writeHead(code, { 'content-type': 'application/json' }).end(
-    JSON.stringify({
-      ok: false,
-      error_code: code,
-      description,
-      ...(parameters === undefined ? {} : { parameters }),
-    }),
-  )
-}
-
-async function readAll(request: IncomingMessage): Promise<Buffer> {
-  const parts: Buffer[] = []
-  for await (const part of request) parts.push(part as Buffer)
-  return Buffer.concat(parts)
+  replyJson(response, code, {
+    ok: false,
+    error_code: code,
+    description,
+    ...(parameters === undefined ? {} : { parameters }),
+  })
 }

@@ -6,7 +6,16 @@
  * `cb:<callback>`. A forum topic is a chat of its own: `<chat>#<topic>`.
  */
 import type { Button, Media, Message } from '@botmesh/core'
-import { z } from 'zod'
+import {
+  callbackSchema,
+  messageSchema,
+  reactionSchema,
+  type ParsedChat,
+  type ParsedFile,
+  type ParsedKeyboard,
+  type ParsedMessage,
+  type ParsedUser,
+} from './update-schema.js'
 
 export type TelegramEvent =
   { kind: 'message'; message: Message; callbackId?: string } | { kind: 'ignored'; reason: string }
@@ -17,86 +26,6 @@ export interface InboundContext {
   username?: string
   edits: 'ignore' | 'deliver'
 }
-
-const optionalText = z.string().optional().catch(undefined)
-const optionalNumber = z.number().optional().catch(undefined)
-
-const userSchema = z.object({
-  id: z.number(),
-  is_bot: z.boolean().catch(false),
-  first_name: optionalText,
-  last_name: optionalText,
-  language_code: optionalText,
-})
-const chatSchema = z.object({ id: z.number(), type: z.string() })
-const fileSchema = z.object({
-  file_id: z.string(),
-  mime_type: optionalText,
-  file_name: optionalText,
-  file_size: optionalNumber,
-})
-const optionalFile = fileSchema.optional()
-const keyboardSchema = z.object({
-  inline_keyboard: z.array(z.array(z.object({ text: z.string(), callback_data: optionalText }))),
-})
-const messageSchema = z.object({
-  message_id: z.number(),
-  date: z.number(),
-  edit_date: optionalNumber,
-  chat: chatSchema,
-  from: userSchema.optional(),
-  sender_chat: z.object({ id: z.number() }).optional(),
-  is_automatic_forward: z.boolean().optional().catch(undefined),
-  is_topic_message: z.boolean().optional().catch(undefined),
-  message_thread_id: optionalNumber,
-  reply_to_message: z.object({ message_id: z.number() }).optional().catch(undefined),
-  reply_markup: keyboardSchema.optional().catch(undefined),
-  text: optionalText,
-  caption: optionalText,
-  entities: z
-    .array(z.object({ type: z.string(), offset: z.number(), length: z.number() }))
-    .optional()
-    .catch(undefined),
-  photo: z.array(fileSchema).optional(),
-  video: optionalFile,
-  animation: optionalFile,
-  video_note: optionalFile,
-  audio: optionalFile,
-  voice: optionalFile,
-  document: optionalFile,
-  sticker: optionalFile,
-  location: z.object({ latitude: z.number(), longitude: z.number() }).optional(),
-  venue: z.object({ title: z.string(), address: z.string() }).optional(),
-  contact: z
-    .object({ phone_number: z.string(), first_name: optionalText, last_name: optionalText })
-    .optional(),
-  poll: z.object({ question: z.string() }).optional(),
-  dice: z.object({ emoji: z.string(), value: z.number() }).optional(),
-})
-const callbackSchema = z.object({
-  id: z.string(),
-  from: userSchema,
-  data: optionalText,
-  message: z
-    .object({
-      message_id: z.number(),
-      chat: chatSchema,
-      is_topic_message: z.boolean().optional().catch(undefined),
-      message_thread_id: optionalNumber,
-      reply_markup: keyboardSchema.optional().catch(undefined),
-    })
-    .optional(),
-})
-const reactionSchema = z.object({
-  chat: chatSchema,
-  message_id: z.number(),
-  user: userSchema.optional(),
-  date: z.number(),
-  new_reaction: z.array(z.object({ emoji: optionalText })),
-})
-
-type ParsedMessage = z.infer<typeof messageSchema>
-type ParsedUser = z.infer<typeof userSchema>
 
 /** Writes for a group's administrators who stay anonymous; they are told apart by `sender_chat`. */
 const ANONYMOUS_ADMINISTRATOR = 1087968824
@@ -224,7 +153,7 @@ function writerOf(
 }
 
 function placeOf(
-  chat: z.infer<typeof chatSchema>,
+  chat: ParsedChat,
   topic: { is_topic_message?: boolean | undefined; message_thread_id?: number | undefined },
   writerId: string,
 ): Pick<Message, 'chatId' | 'isGroup' | 'participant'> {
@@ -278,7 +207,7 @@ function commandOf(text: string, length: number, context: InboundContext): Conte
 
 function mediaOf(source: ParsedMessage): Media | undefined {
   // An animation comes with a document of the same file, for old clients: it goes first.
-  const candidates: readonly [Media['kind'], z.infer<typeof fileSchema> | undefined][] = [
+  const candidates: readonly [Media['kind'], ParsedFile | undefined][] = [
     ['image', source.photo?.at(-1)],
     ['video', source.animation ?? source.video ?? source.video_note],
     ['audio', source.voice ?? source.audio],
@@ -297,7 +226,7 @@ function mediaOf(source: ParsedMessage): Media | undefined {
   return undefined
 }
 
-function buttonsOf(markup: z.infer<typeof keyboardSchema> | undefined): Button[] | undefined {
+function buttonsOf(markup: ParsedKeyboard | undefined): Button[] | undefined {
   return markup?.inline_keyboard
     .flat()
     .flatMap((button) =>

@@ -1,4 +1,7 @@
-/** A clock that stands still until it is told to move: for pauses that a test does not want to sit through. */
+/**
+ * A clock that stands still until it is told to move: for pauses that a test does not want to sit through, in code
+ * that also waits for a real server (core's ManualClock would not wait for that).
+ */
 import type { Clock, Timer } from '@botmesh/core'
 
 export class HeldClock implements Clock {

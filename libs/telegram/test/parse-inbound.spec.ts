@@ -77,9 +77,11 @@ describe('B4: Telegram messages in neutral form', () => {
     ['command-in-group', { ...GROUP, participant: '501001', type: 'command', body: '/cancel' }],
     ['topic-text', { ...GROUP, chatId: '-1002003004005#45', participant: '501002' }],
   ])('groups: %s', (name, expected) => {
-    const event = parse(name)
-    expect(event).toMatchObject({ kind: 'message', message: expected })
-    if (event.kind === 'message') expect(event.message.quotedId === '-1002003004005:45').toBe(false)
+    expect(parse(name)).toMatchObject({ kind: 'message', message: expected })
+  })
+
+  it('what is said in a topic does not quote the message that opened it', () => {
+    expect(parse('topic-text')).not.toHaveProperty('message.quotedId')
   })
 
   it('B4: two people of one group have chat keys of their own', () => {

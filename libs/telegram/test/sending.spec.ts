@@ -79,8 +79,11 @@ describe('sending', () => {
 })
 
 describe('scenario 16: what a failed send means', () => {
-  const refusal = (code: number, description: string, parameters?: object): TelegramFault =>
-    ({ kind: 'error', code, description, ...(parameters && { parameters }) }) as TelegramFault
+  const refusal = (
+    code: number,
+    description: string,
+    parameters: { retry_after?: number; migrate_to_chat_id?: number } = {},
+  ): TelegramFault => ({ kind: 'error', code, description, parameters })
 
   it.each<[string, TelegramFault, object]>([
     [
