@@ -25,6 +25,12 @@ export interface WaitMark {
   timeoutMs: number | null
 }
 
+/** A kept answer, and the mark of the question that it answers (H7). */
+export interface KeptMark {
+  form: KeptAnswer
+  mark: WaitMark
+}
+
 /** What of a run goes into its checkpoint. */
 export interface Standing {
   readonly key: string

@@ -5,15 +5,9 @@
 import type { KeptAnswer } from '../contracts/checkpoint-store.js'
 import type { AnswerHeld } from '../kernel/settle-policy.js'
 import { keptForm, type Answer } from './answers.js'
-import type { Ledger, WaitMark } from './ledger.js'
+import type { KeptMark, Ledger, WaitMark } from './ledger.js'
 import type { ConversationHost, TurnScope } from './port.js'
 import type { RunStart } from './run-start.js'
-
-/** A kept answer, and the mark of the question that it answers. */
-export interface KeptMark {
-  form: KeptAnswer
-  mark: WaitMark
-}
 
 interface AnsweredRun {
   readonly host: ConversationHost

@@ -1,6 +1,6 @@
 /** What a run begins with, and whom it belongs to. */
 import type { Answer } from './answers.js'
-import type { KeptMark } from './run-answers.js'
+import type { KeptMark } from './ledger.js'
 import type { Definition } from './definitions.js'
 import type { ConversationHost, TurnScope } from './port.js'
 
