@@ -1,2 +1,3 @@
 /** Public face of `@botmesh/redis-store`. */
-export {}
+export { RedisCoordinator, type RedisCoordinatorOptions } from './redis-coordinator.js'
+export type { RedisOptions } from './redis-options.js'

@@ -10,6 +10,8 @@ export interface Grant {
   previousHolder: string | null
   /** Revision of the checkpoint row at the grant, tombstones included, null without a row; absent: unknown. */
   revision?: string | null
+  /** Opaque: what the backend wants to be told again with the release or commit of this grant. */
+  note?: string
 }
 
 export interface HeldKey {

@@ -104,6 +104,8 @@ export interface ReleaseRequest {
   key: string
   fence: number
   ticket: string
+  /** `Grant.note`, absent if the grant had none or is not known any more. */
+  note?: string
 }
 
 export interface WithdrawRequest {
@@ -124,6 +126,8 @@ export interface CommitRequest {
   /** True: the turn ends and the next ticket is granted in the same atomic step. */
   release: boolean
   leaseMs: number
+  /** As in `ReleaseRequest`. */
+  note?: string
 }
 
 /** Something that must be repeated until it is answered. */

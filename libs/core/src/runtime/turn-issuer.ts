@@ -61,7 +61,10 @@ export class TurnIssuer {
     return {
       trusted: () => this.options.keeper().trusted(session),
       release: (grant, firstTried) =>
-        this.options.repairs.run({ kind: 'release', ...base, fence: grant.fence }, firstTried),
+        this.options.repairs.run(
+          { kind: 'release', ...base, fence: grant.fence, ...noteOf(grant) },
+          firstTried,
+        ),
       commit: (grant, n, effects, release) =>
         this.options.repairs.run({
           kind: 'commit',
@@ -71,6 +74,7 @@ export class TurnIssuer {
           effects,
           release,
           leaseMs: this.options.leaseMs,
+          ...noteOf(grant),
         }),
       ended: () => {
         ticket.status = 'done'
@@ -96,7 +100,14 @@ export class TurnIssuer {
 
   giveBack(session: Session, grant: Grant): void {
     const { key, fence, ticket } = grant
-    void this.options.repairs.run({ kind: 'release', session: session.name, key, fence, ticket })
+    void this.options.repairs.run({
+      kind: 'release',
+      session: session.name,
+      key,
+      fence,
+      ticket,
+      ...noteOf(grant),
+    })
   }
 
   withdraw(ticket: Ticket): void {
@@ -109,4 +120,8 @@ export class TurnIssuer {
     }
     void this.options.repairs.run(repair)
   }
+}
+
+function noteOf(grant: Grant): { note?: string } {
+  return grant.note === undefined ? {} : { note: grant.note }
 }

@@ -1,0 +1,65 @@
+/** Effects and arrivals as arguments of scripts: the counterpart of `scripts/chat-state.lua`. */
+import type { Arrival, Effects } from '@botmesh/core'
+import { escapeName } from './keys.js'
+import { outboxHash, writeOutboxEntry } from './stored-values.js'
+import type { OutboxEntry } from '@botmesh/core'
+
+export { outboxHash }
+
+/** A message's JSON without the transport's own object. */
+export function recordJson(message: NonNullable<Arrival['message']>): string {
+  const { raw: _raw, ...kept } = message
+  return JSON.stringify(kept)
+}
+
+/**
+ * @param chat escaped. @param name the commit's, escaped, for its receipt.
+ * @param flags more letters for the first argument.
+ */
+export function effectsArgs(chat: string, name: string, effects: Effects, flags = ''): string[] {
+  const { checkpoint, marker } = effects
+  let letters = flags
+  if (checkpoint) letters += 'c'
+  else if (checkpoint === null) letters += 'x'
+  if (marker) letters += 'm'
+  else if (marker === null) letters += 'M'
+  const answer = checkpoint?.answer
+  const args = [
+    letters,
+    name,
+    effects.inboundId === undefined ? '' : `${chat} ${escapeName(effects.inboundId)}`,
+    escapeName(effects.expectedRevision ?? ''),
+    checkpoint ? escapeName(checkpoint.revision) : '',
+    checkpoint ? JSON.stringify(checkpoint) : '',
+    checkpoint?.ephemeral && checkpoint.ttlMs !== undefined ? String(Math.round(checkpoint.ttlMs)) : '',
+    answer && 'recordId' in answer ? escapeName(answer.recordId) : '',
+    marker ? JSON.stringify(marker) : '',
+    marker?.ttlMs === undefined ? '' : String(Math.round(marker.ttlMs)),
+  ]
+  pushList(args, effects.ack)
+  pushList(args, effects.forget)
+  pushOutbox(args, effects.outbox)
+  return args
+}
+
+function pushList(args: string[], names: readonly string[] = []): void {
+  args.push(String(names.length))
+  for (const name of names) args.push(escapeName(name))
+}
+
+function pushOutbox(args: string[], entries: readonly OutboxEntry[] = []): void {
+  args.push(String(entries.length))
+  for (const entry of entries) args.push(escapeName(entry.key), writeOutboxEntry(entry))
+}
+
+/** True if nothing but the inbound id is committed: the cheapest commit. */
+export function onlyInboundId(effects: Effects): effects is Effects & { inboundId: string } {
+  return (
+    effects.inboundId !== undefined &&
+    effects.checkpoint === undefined &&
+    effects.marker === undefined &&
+    !effects.ack?.length &&
+    !effects.outbox?.length &&
+    !effects.forget?.length
+  )
+}

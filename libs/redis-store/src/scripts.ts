@@ -1,0 +1,92 @@
+/**
+ * The Lua scripts: one file a transition under `scripts/`, read from the package's sources (which are published) and
+ * put together here. This manifest says which parts make which script; headers in the files say what they do.
+ */
+import { createHash } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+
+/** A script as it is sent. */
+export interface Script {
+  readonly source: string
+  readonly sha: string
+}
+
+/** Parts that are instantiated only when a batch has an entry that is not one of the common cases, in this order. */
+export const GENERAL_PARTS = [
+  'grant-rule',
+  'chat-state',
+  'take',
+  'release',
+  'commit',
+  'withdraw',
+  'nudge',
+  'session',
+  'explain',
+  'store-state',
+  'journal',
+  'batch-general',
+] as const
+
+/** Scripts of one file each: KEYS 1 is the shard's `holders`, ARGV 1 its base. */
+export const PLAIN_SCRIPTS = [
+  'join-mesh',
+  'stranded',
+  'dead-letters',
+  'set-user-if',
+  'lock',
+  'log-append',
+] as const
+export type PlainScript = (typeof PLAIN_SCRIPTS)[number]
+
+/** For tests that break a rule on purpose: changes the composed source. */
+export type ScriptPatch = (source: string) => string
+
+const DIRECTORY = new URL('../src/scripts/', import.meta.url)
+const parts = new Map<string, string>()
+
+/** The text of `scripts/<name>.lua`. */
+export function scriptPart(name: string): string {
+  let text = parts.get(name)
+  if (text === undefined) {
+    text = readFileSync(new URL(`${name}.lua`, DIRECTORY), 'utf8')
+    parts.set(name, text)
+  }
+  return text
+}
+
+function toScript(source: string): Script {
+  return { source, sha: createHash('sha1').update(source).digest('hex') }
+}
+
+/**
+ * The script that carries everything which concerns chats.
+ * @param limits.waitingPerChat longest queue of one chat. @param limits.idsPerChat committed ids kept of one chat.
+ */
+export function composeBatch(
+  limits: { waitingPerChat: number; idsPerChat: number },
+  patch: ScriptPatch = (source) => source,
+): Script {
+  const constants = `local QUEUE_LIMIT, IDS_LIMIT = ${limits.waitingPerChat}, ${limits.idsPerChat}\n`
+  const general = GENERAL_PARTS.map((name) => scriptPart(name)).join('\n')
+  return toScript(
+    patch(
+      [
+        scriptPart('single-entry'),
+        scriptPart('batch-context'),
+        `${constants}local function everything()\n${general}end\n`,
+        scriptPart('batch-run'),
+      ].join('\n'),
+    ),
+  )
+}
+
+const plain = new Map<PlainScript, Script>()
+
+export function plainScript(name: PlainScript): Script {
+  let script = plain.get(name)
+  if (!script) {
+    script = toScript(scriptPart(name))
+    plain.set(name, script)
+  }
+  return script
+}

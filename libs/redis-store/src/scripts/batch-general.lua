@@ -1,0 +1,66 @@
+-- batch-general: any entry, one that fails alone included. Stands at the end of everything(), which the batch script
+-- calls when the first entry comes that is not one of the common cases: until then nothing of it is built.
+changed, traces, ids, own_news, pushes = {}, {}, {}, {}, {}
+
+-- Applies the entry at `at`; returns its line and where the next one begins.
+return function(k, at, letter, rest, next_check)
+  local ok, line, after = true, nil, at + 1
+  local gap, announced = find(rest, ' ', 1, true), #payloads
+  if letter == 84 then -- T
+    ok, line = pcall(take, k, rest)
+  elseif letter == 73 then -- I
+    ok, line = pcall(take, k, rest, ARGV[7 + count + next_check])
+  elseif letter == 65 then -- A
+    after = at + 6
+    local field = find(ARGV[at + 1], 'i', 1, true) and ARGV[8 + count + next_check]
+    ok, line = pcall(take_with, k, rest, field, at + 1)
+  elseif letter == 82 then -- R
+    ok, line = pcall(release, k, rest, '0-')
+  elseif letter == 78 then -- N
+    ok, line = pcall(release, k, sub(rest, 1, gap - 1), sub(rest, gap + 1))
+  elseif letter == 67 or letter == 89 then -- C, Y
+    after = at + 2
+    ok, line = pcall(release, k, sub(rest, 1, gap - 1), sub(rest, gap + 1), ARGV[at + 1], letter == 89)
+  elseif letter == 75 then -- K
+    after = at + 2 + tonumber(ARGV[at + 1])
+    ok, line = pcall(commit, k, sub(rest, 1, gap - 1), sub(rest, gap + 1), at + 2)
+  elseif letter == 87 then -- W
+    ok, line = pcall(withdraw, k, rest)
+  elseif letter == 85 then -- U
+    ok, line = pcall(nudge, k, rest)
+  elseif letter == 72 then -- H
+    after = at + 3
+    ok, line = pcall(renew, rest, at + 1)
+  elseif letter == 83 then -- S
+    after = at + 3
+    ok, line = pcall(open_session, rest, at + 1)
+  elseif letter == 69 then -- E
+    ok, line = pcall(close_session, rest)
+  elseif letter == 88 then -- X
+    ok, line = pcall(explain, rest)
+  elseif letter == 74 then -- J
+    after = at + 3
+    ok, line = pcall(note_arrival, k, rest, at + 1)
+  elseif letter == 66 then -- B
+    after = at + 4
+    ok, line = pcall(fail_record, k, rest, at + 1)
+  elseif letter == 86 then -- V
+    after = at + 4
+    ok, line = pcall(settle_send, k, rest, at + 1)
+  elseif letter == 81 then -- Q
+    ok, line = pcall(find_record, k, rest)
+  elseif letter == 79 then -- O
+    after = at + 2
+    ok, line = pcall(open_state, k, rest, at + 1)
+  elseif letter == 80 then -- P
+    after = at + 2 + tonumber(ARGV[at + 1])
+    ok, line = pcall(commit_state, k, rest, at + 2)
+  else
+    ok, line = false, 'no transition ' .. string.char(letter)
+  end
+  if not ok then
+    for i = #payloads, announced + 1, -1 do payloads[i] = nil end
+    line = '!' .. string.gsub(tostring(type(line) == 'table' and line.err or line), '%s+', ' ')
+  end
+  return line, after
+end

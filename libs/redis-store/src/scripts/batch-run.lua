@@ -1,0 +1,99 @@
+-- batch-run: applies the entries in order, then writes what they share. Last part of the batch script.
+--
+-- An entry begins with '<letter><rest>'; how many more arguments it has depends on the letter. An entry that fails
+-- answers '!<message>' and changes nothing: what can fail in a transition comes before what it changes.
+-- The common cases stand first and are written out here, because calls and closures are what a script costs.
+local at, lines, next_check = 8 + count + checks, {}, 0
+local general
+for k = 1, count do
+  local entry = ARGV[at]
+  local letter, rest, record = byte(entry), sub(entry, 2), distinct and recorded[k + 1]
+  local line
+  if letter == 84 or letter == 73 then -- T, I: take
+    local fresh = true
+    if letter == 73 then
+      next_check = next_check + 1
+      local stamp = traced[count + next_check] or old_trace(count + next_check)
+      fresh = not (stamp and is_fresh(stamp))
+    end
+    if distinct and fresh and not record and own_life > 0 then
+      -- Nobody holds the chat, and nothing else in this batch concerns it: the same as grant().
+      local chat = ARGV[7 + k]
+      local trace = traced[k] or old_trace(k)
+      if trace and not find(trace, 'P ', 1, true) or not trace and call('EXISTS', base .. 'c:' .. chat) == 0 then
+        local fence = next_fence(trace)
+        set[set_n + 1], set[set_n + 2] = chat, fence .. ticket_stem .. rest
+        set_n = set_n + 2
+        held[held_n + 1], held[held_n + 2] = fence, chat
+        held_n = held_n + 2
+        line = trace and 'G' .. fence .. ' |' .. trace or 'G' .. fence .. ' |'
+      end
+    end
+  elseif letter == 82 then -- R: release
+    if record and find(record, rest, 1, true) == 1 and not find(record, '|', 1, true) then
+      -- The current grant, nobody waits, nothing else in this batch concerns the chat.
+      local chat = ARGV[7 + k]
+      let_go_n, gone_n = let_go_n + 1, gone_n + 1
+      let_go[let_go_n], gone[gone_n] = rest, chat
+      ended[ended_n + 1], ended[ended_n + 2] = chat, rest .. trace_end
+      ended_n = ended_n + 2
+      line = 'R'
+    end
+  elseif letter == 67 or letter == 78 then -- C, N: release with a committed id, with a note
+    local fence = match(rest, '^%d+')
+    if record and find(record, fence, 1, true) == 1 and not find(record, '|', 1, true) then
+      local chat = ARGV[7 + k]
+      let_go_n, gone_n = let_go_n + 1, gone_n + 1
+      let_go[let_go_n], gone[gone_n] = fence, chat
+      ended[ended_n + 1], ended[ended_n + 2] = chat, rest .. ' ' .. session
+      ended_n = ended_n + 2
+      if letter == 67 then
+        at = at + 1
+        ended[ended_n + 1], ended[ended_n + 2] = ARGV[at], stamp_stem .. fence
+        ended_n = ended_n + 2
+      end
+      line = 'R'
+    end
+  end
+  if line then
+    at = at + 1
+  else
+    if not general then general = everything() end
+    line, at = general(k, at, letter, rest, next_check)
+    if letter == 65 and find(ARGV[at - 5], 'i', 1, true) then next_check = next_check + 1 end
+  end
+  lines[k] = line
+end
+
+-- Adds a map's new values and removals to the lists that the fast paths filled.
+local function merge(map, list, n, removed, removed_n)
+  for field, value in pairs(map) do
+    if value then
+      list[n + 1], list[n + 2] = field, value
+      n = n + 2
+    else
+      removed_n = removed_n + 1
+      removed[removed_n] = field
+    end
+  end
+  return n, removed_n
+end
+if general then
+  set_n, gone_n = merge(changed, set, set_n, gone, gone_n)
+  ended_n = merge(traces, ended, ended_n)
+  ended_n = merge(ids, ended, ended_n)
+  for of, news in pairs(pushes) do redis.pcall('PUBLISH', base .. 'g:' .. of, news) end
+  for i = 1, #own_news do lines[#lines + 1] = own_news[i] end
+end
+if fence_tail then
+  set[set_n + 1], set[set_n + 2] = ' floor', fence_stem .. sub(HUNDRED, 2 * fence_tail + 1, 2 * fence_tail + 2)
+  set_n = set_n + 2
+end
+-- HSET takes as many fields as a script can unpack; the sender's bounds keep all lists below it.
+if set_n > 0 then call('HSET', KEYS[1], unpack(set, 1, set_n)) end
+if gone_n > 0 then call('HDEL', KEYS[1], unpack(gone, 1, gone_n)) end
+if ended_n > 0 then call('HSET', window, unpack(ended, 1, ended_n)) end
+if held_n > 0 then call('HSET', base .. 'h:' .. session, unpack(held, 1, held_n)) end
+if let_go_n > 0 then call('HDEL', base .. 'h:' .. session, unpack(let_go, 1, let_go_n)) end
+payloads[1] = table.concat(lines, '\n')
+return payloads

@@ -1,0 +1,58 @@
+-- single-entry: the common cases of take and release for a batch of one, before anything is built for larger ones.
+-- Very first part of the batch script; KEYS, ARGV, replies and keys as batch-context says.
+--
+-- A replica with little to do sends one entry at a time, and then it is the fixed cost of a batch that counts. What is
+-- decided here is what take and release decide; whatever is not a common case falls through with nothing written.
+if ARGV[6] == '1' and ARGV[5] == '1' then
+  local call, find, sub = redis.call, string.find, string.sub
+  local base, session, chat, field = ARGV[1], ARGV[2], ARGV[8], nil
+  local entry = ARGV[9]
+  if ARGV[7] == '1' then
+    field = entry
+    entry = ARGV[10]
+  end
+  local letter, rest = string.byte(entry), sub(entry, 2)
+  if letter == 84 or letter == 73 then -- T, I
+    local clock = call('TIME')
+    local holders = call('HMGET', KEYS[1], ' floor', chat)
+    if not holders[2] and call('EXISTS', base .. 's:' .. session) == 1 then
+      local now_us = clock[1] * 1000000 + clock[2]
+      local epoch = math.floor(now_us / 1000 / ARGV[4])
+      local traced = call('HMGET', base .. 't:' .. epoch, chat, field or chat)
+      local trace = traced[1]
+      if not trace or (field and not traced[2]) then
+        local old = call('HMGET', base .. 't:' .. epoch - 1, chat, field or chat)
+        trace = trace or old[1]
+        traced[2] = traced[2] or old[2]
+      end
+      local floor = tonumber(holders[1] or 0) or 0
+      floor = floor < now_us and now_us or floor + 1
+      local fence = string.format('%.0f', floor)
+      if not (field and traced[2]) and (trace or call('EXISTS', base .. 'c:' .. chat) == 0)
+        and not (trace and (find(trace, 'P ', 1, true) or trace > fence)) then
+        call('HSET', KEYS[1], chat, fence .. ' ' .. session .. ':' .. rest, ' floor', fence)
+        call('HSET', base .. 'h:' .. session, fence, chat)
+        return { 'G' .. fence .. ' |' .. (trace or '') }
+      end
+    end
+  elseif letter == 82 or letter == 67 or letter == 78 then -- R, C, N
+    local record = call('HGET', KEYS[1], chat)
+    local fence = string.match(rest, '^%d+')
+    if record and find(record, fence, 1, true) == 1 and not find(record, '|', 1, true) then
+      local clock = call('TIME')
+      local window = base .. 't:' .. math.floor((clock[1] * 1000 + clock[2] / 1000) / ARGV[4])
+      call('HDEL', KEYS[1], chat)
+      call('HDEL', base .. 'h:' .. session, fence)
+      if letter == 82 then
+        call('HSET', window, chat, rest .. ' 0- ' .. session)
+      elseif letter == 78 then
+        call('HSET', window, chat, rest .. ' ' .. session)
+      else
+        local ms = string.format('%.0f', clock[1] * 1000 + math.floor(clock[2] / 1000))
+        call('HSET', window, chat, rest .. ' ' .. session, ARGV[10], ms .. ':' .. fence)
+      end
+      return { 'R' }
+    end
+  end
+end
+

@@ -1,0 +1,25 @@
+-- withdraw: a waiter gives up. If its ticket was granted meanwhile this ends that grant, which nobody has seen.
+--
+-- Entry 'W<n>'   Reply 'W'   Idempotent. Invariants: I1, I2. A grant that nobody saw does not make its replica the
+-- previous holder: the trace keeps the one before.
+local function withdraw(k, n)
+  local chat, ticket = ARGV[7 + k], session .. ':' .. n
+  local record = record_of(k, chat)
+  if record then
+    local fence, holder_ticket, flags = parse(record)
+    if holder_ticket == ticket then
+      local trace = trace_of(chat)
+      local holder = trace and match(trace, ' (%S*)$') or ''
+      end_grant(chat, fence, session, fence .. ' ' .. note_of(chat, flags) .. ' ' .. holder)
+      grant_next(chat)
+      return 'W'
+    end
+  end
+  local waiting = base .. 'w:' .. session
+  local field = call('HGET', waiting, ticket)
+  if field then
+    call('HDEL', waiting, ticket)
+    call('LREM', base .. 'q:' .. chat, 1, ticket .. ' ' .. sub(field, #chat + 2))
+  end
+  return 'W'
+end
