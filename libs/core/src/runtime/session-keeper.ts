@@ -68,7 +68,6 @@ export class SessionKeeper {
   /** Counts openings and stops, so that a loop that was overtaken ends. */
   private epoch = 0
   private readonly backoff: Backoff
-  private wake: (() => void) | null = null
 
   constructor(
     private readonly backend: CoordinationBackend,
@@ -138,8 +137,7 @@ export class SessionKeeper {
 
   /** The connection came back: do not wait out the pause. */
   hurry(): void {
-    this.backoff.reset()
-    this.wake?.()
+    this.backoff.hurry()
     if (this.state === 'live' && this.unreachable) void this.renew()
   }
 
@@ -149,7 +147,7 @@ export class SessionKeeper {
     this.state = 'stopped'
     this.epoch += 1
     this.endSession()
-    this.wake?.()
+    this.backoff.hurry()
     if (session && options.release) {
       await this.backend.closeSession(session.name).catch((error: unknown) => {
         const told = { err: error, session: session.name }
@@ -178,7 +176,7 @@ export class SessionKeeper {
         }
         this.noteUnreachable(error, 'could not begin a session; trying again')
       }
-      if (this.epoch === epoch) await this.pause(this.backoff.next())
+      if (this.epoch === epoch) await this.backoff.wait(this.context.clock)
     }
   }
 
@@ -280,17 +278,6 @@ export class SessionKeeper {
       if (this.session === session && this.trusted(session)) this.armTrust()
     }
     this.trustTimer = this.context.clock.setTimeout(check, Math.max(1, left), { background: true })
-  }
-
-  private async pause(ms: number): Promise<void> {
-    await new Promise<void>((resolve) => {
-      const timer = this.context.clock.setTimeout(resolve, ms, { background: true })
-      this.wake = () => {
-        timer.cancel()
-        resolve()
-      }
-    })
-    this.wake = null
   }
 
   private noteUnreachable(error: unknown, text: string): void {

@@ -3,7 +3,7 @@
  * calls that are not answered yet, in the order they were made (T2: at most one unanswered take per key, so that
  * a resent one cannot be overtaken).
  */
-import { ticketId } from './coordination-backend.js'
+import { ticketId, type HeldKey } from './coordination-backend.js'
 import type { Session } from './session-keeper.js'
 import type { Ticket } from './ticket.js'
 
@@ -21,12 +21,13 @@ export class TicketRegistry {
     return this.byId.get(id)
   }
 
-  get all(): IterableIterator<Ticket> {
-    return this.byId.values()
-  }
-
-  get size(): number {
-    return this.byId.size
+  /** Every grant that is not over: also those that the application has not seen yet or is giving back. */
+  held(): HeldKey[] {
+    const held: HeldKey[] = []
+    for (const { request, grant, id } of this.byId.values()) {
+      if (grant) held.push({ key: request.key, fence: grant.fence, ticket: id })
+    }
+    return held
   }
 
   /** Gives the ticket its id under `session`; a ticket that has one under it keeps it. */
@@ -71,10 +72,6 @@ export class TicketRegistry {
     if (next) line.asking = next
     else this.lines.delete(ticket.request.key)
     return next
-  }
-
-  isAsking(ticket: Ticket): boolean {
-    return this.lines.get(ticket.request.key)?.asking === ticket
   }
 
   /** A call in line was given up. */

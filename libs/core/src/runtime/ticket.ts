@@ -7,7 +7,9 @@
  * `done` when it is given up, refused or a duplicate; any of `asking`, `waiting`, `granted` → `line` when the
  * session is lost before the application saw the turn.
  */
-import type { Timer } from '../contracts/clock.js'
+import type { Clock, Timer } from '../contracts/clock.js'
+import { CoordinationUnavailableError } from '../contracts/errors.js'
+import type { Logger } from '../contracts/logger.js'
 import type { Turn } from '../contracts/coordinator.js'
 import type { Arrival, ChatState, ReadOptions } from '../contracts/state-store.js'
 import type { Grant } from './coordination-backend.js'
@@ -67,6 +69,35 @@ export function newTicket(request: TicketRequest, settle: Ticket['settle'], sinc
     timer: null,
     onAbort: null,
   }
+}
+
+/** Begins the wait: `giveUp` is called when it has lasted too long or the caller's signal fires. */
+export function arm(ticket: Ticket, clock: Clock, giveUp: (error: unknown) => void): void {
+  const { waitMs, signal } = ticket.request
+  if (Number.isFinite(waitMs)) {
+    ticket.timer = clock.setTimeout(() => giveUp(lateError(ticket, clock.monotonic())), waitMs)
+  }
+  if (signal) {
+    ticket.onAbort = () => giveUp(signal.reason)
+    signal.addEventListener('abort', ticket.onAbort, { once: true })
+  }
+}
+
+/** Tells the caller, once, that its ticket stands in line. */
+export function announce(ticket: Ticket, logger: Logger): void {
+  if (ticket.announced) return
+  ticket.announced = true
+  try {
+    ticket.request.onTicket?.()
+  } catch (error) {
+    logger.error({ err: error, key: ticket.request.key }, 'onTicket threw')
+  }
+}
+
+function lateError(ticket: Ticket, now: number): Error {
+  const why = ticket.announced ? 'timeout' : 'unreachable'
+  const waitedMs = Math.round(now - ticket.since)
+  return new CoordinationUnavailableError(why, { key: ticket.request.key, waitedMs })
 }
 
 /** Ends the wait: neither its time limit nor its signal matters any more. */

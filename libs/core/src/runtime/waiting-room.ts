@@ -4,6 +4,8 @@
  * While pushes do not arrive they are polled, all in one call, from 5 ms backing off to `maxPollMs` (Z1).
  */
 import type { Clock, Timer } from '../contracts/clock.js'
+import type { Logger } from '../contracts/logger.js'
+import type { NudgeReply, WaitingKey } from './coordination-backend.js'
 import type { Ticket } from './ticket.js'
 
 const FIRST_POLL_MS = 5
@@ -18,6 +20,18 @@ interface Foreign {
   firesAt: number
 }
 
+export interface WaitingRoomOptions {
+  clock: Clock
+  logger: Logger
+  maxPollMs: number
+  /** Pause before a death is looked at again, if the answer to the first look was lost. */
+  lookAgainMs: number
+  /** Applies the grant rule; null if there is no session to ask under any more. */
+  nudge: (waiting: WaitingKey[]) => Promise<NudgeReply[] | null>
+  /** What became of one of them. */
+  nudged: (ticket: Ticket, reply: NudgeReply) => void
+}
+
 export class WaitingRoom {
   private readonly waiting = new Set<Ticket>()
   private readonly foreign = new Map<string, Foreign>()
@@ -25,14 +39,7 @@ export class WaitingRoom {
   private pollTimer: Timer | null = null
   private pollMs = FIRST_POLL_MS
 
-  constructor(
-    private readonly clock: Clock,
-    private readonly maxPollMs: number,
-    /** Pause before a death is looked at again, if the answer to the first look was lost. */
-    private readonly lookAgainMs: number,
-    /** Applies the grant rule to these tickets; answers come back through `behind` and `leave`. */
-    private readonly nudge: (tickets: Ticket[]) => void,
-  ) {}
+  constructor(private readonly options: WaitingRoomOptions) {}
 
   get tickets(): ReadonlySet<Ticket> {
     return this.waiting
@@ -63,7 +70,7 @@ export class WaitingRoom {
     this.stopPolling()
     if (this.waiting.size === 0) return
     // Back again: what was pushed in between went nowhere. Gone: begin to poll.
-    if (live) this.nudge([...this.waiting])
+    if (live) void this.nudge([...this.waiting])
     else this.armPoll()
   }
 
@@ -74,6 +81,19 @@ export class WaitingRoom {
     this.stopPolling()
   }
 
+  private async nudge(tickets: Ticket[]): Promise<void> {
+    const waiting = tickets.map((ticket) => ({ key: ticket.request.key, ticket: ticket.id }))
+    try {
+      const replies = await this.options.nudge(waiting)
+      tickets.forEach((ticket, index) => {
+        const reply = replies?.[index]
+        if (reply && ticket.id === waiting[index]?.ticket) this.options.nudged(ticket, reply)
+      })
+    } catch (error) {
+      this.options.logger.debug({ err: error }, 'a nudge was not answered; the next heartbeat repeats it')
+    }
+  }
+
   private watch(holder: string, ticket: Ticket, leftMs: number): void {
     let group = this.foreign.get(holder)
     if (!group) {
@@ -81,24 +101,24 @@ export class WaitingRoom {
       this.foreign.set(holder, group)
     }
     group.tickets.add(ticket)
-    group.diesAt = this.clock.monotonic() + leftMs
+    group.diesAt = this.options.clock.monotonic() + leftMs
     if (!group.timer || group.diesAt + AFTER_DEATH_MS < group.firesAt - 1) this.armDeath(holder, group)
   }
 
   private armDeath(holder: string, group: Foreign): void {
     group.timer?.cancel()
-    const wait = Math.max(0, group.diesAt - this.clock.monotonic()) + AFTER_DEATH_MS
-    group.firesAt = this.clock.monotonic() + wait
+    const wait = Math.max(0, group.diesAt - this.options.clock.monotonic()) + AFTER_DEATH_MS
+    group.firesAt = this.options.clock.monotonic() + wait
     const fire = (): void => {
       group.timer = null
       // Renewed meanwhile, as the heartbeats' answers said: look again at the new end.
-      const over = group.diesAt <= this.clock.monotonic()
+      const over = group.diesAt <= this.options.clock.monotonic()
       // The answer says what is left now; should it be lost, look again soon.
-      if (over) group.diesAt = this.clock.monotonic() + this.lookAgainMs
+      if (over) group.diesAt = this.options.clock.monotonic() + this.options.lookAgainMs
       this.armDeath(holder, group)
-      if (over) this.nudge([...group.tickets])
+      if (over) void this.nudge([...group.tickets])
     }
-    group.timer = this.clock.setTimeout(fire, wait, { background: true })
+    group.timer = this.options.clock.setTimeout(fire, wait, { background: true })
   }
 
   private leaveGroup(ticket: Ticket): void {
@@ -116,11 +136,11 @@ export class WaitingRoom {
     if (this.pollTimer || this.pushLive || this.waiting.size === 0) return
     const poll = (): void => {
       this.pollTimer = null
-      this.pollMs = Math.min(this.maxPollMs, this.pollMs * 2)
-      this.nudge([...this.waiting])
+      this.pollMs = Math.min(this.options.maxPollMs, this.pollMs * 2)
+      void this.nudge([...this.waiting])
       this.armPoll()
     }
-    this.pollTimer = this.clock.setTimeout(poll, this.pollMs, { background: true })
+    this.pollTimer = this.options.clock.setTimeout(poll, this.pollMs, { background: true })
   }
 
   private stopPolling(): void {

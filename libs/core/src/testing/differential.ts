@@ -3,18 +3,9 @@
  * in-process hub, which runs the turn machine itself, and the one under test. Fences are compared by order, never by
  * value; remaining lifetimes only by whether there is any.
  */
-import type { CommitResult } from '../contracts/state-store.js'
-import {
-  ticketId,
-  type BackendContext,
-  type CoordinationBackend,
-  type Grant,
-  type HeartbeatRequest,
-  type NudgeReply,
-  type TakeReply,
-} from '../runtime/coordination-backend.js'
-import { silentLogger } from '../runtime/silent-logger.js'
+import { ticketId, type CoordinationBackend, type HeartbeatRequest } from '../runtime/coordination-backend.js'
 import { systemClock } from '../runtime/system-clock.js'
+import { DifferentialSide, outcomeOf, outcomeOfCommit } from './differential-side.js'
 import { SeededRandom } from './seeded-random.js'
 
 export interface DifferentialOptions {
@@ -27,56 +18,10 @@ export interface DifferentialOptions {
   leaseMs?: number
   /** Lets time pass on both. */
   pass(ms: number): Promise<void>
+  /** How long a push may take before it counts as a difference. Default 1 s. */
+  pushMs?: number
   /** How often sessions are made to lapse. Default 2. */
   lapses?: number
-}
-
-/** One backend with what was learned from it, by reply or push. */
-class Side {
-  /** By ticket, in the order of their fences at the end. */
-  readonly grants = new Map<string, Grant & { session: string }>()
-  readonly duplicates = new Set<string>()
-
-  constructor(
-    readonly name: string,
-    readonly backend: CoordinationBackend,
-    private readonly leaseMs: number,
-    private readonly random: SeededRandom,
-  ) {}
-
-  open(): Promise<void> {
-    const context: BackendContext = {
-      leaseMs: this.leaseMs,
-      callTimeoutMs: this.leaseMs,
-      replicaId: 'differential',
-      clock: systemClock,
-      random: this.random,
-      logger: silentLogger,
-      listener: {
-        granted: (session, grant) => this.learn(session, grant),
-        duplicate: (_session, _key, ticket) => void this.duplicates.add(ticket),
-        pushLive: () => undefined,
-        reconnected: () => undefined,
-      },
-    }
-    return this.backend.open(context)
-  }
-
-  learn(session: string, grant: Grant): void {
-    this.grants.set(grant.ticket, { ...grant, session })
-  }
-
-  /** The grants as both sides must see them: by ticket, with the rank of the fence within its key. */
-  view(): string[] {
-    const all = [...this.grants.values()].sort((a, b) => a.fence - b.fence)
-    const rank = new Map<string, number>()
-    return all
-      .map((grant) => {
-        rank.set(grant.key, (rank.get(grant.key) ?? 0) + 1)
-        return `${grant.key} #${rank.get(grant.key)} ${grant.ticket} to ${grant.session} after ${grant.previousHolder}`
-      })
-      .sort()
-  }
 }
 
 interface Standing {
@@ -87,7 +32,7 @@ interface Standing {
 
 class Differential {
   private readonly random: SeededRandom
-  private readonly sides: [Side, Side]
+  private readonly sides: [DifferentialSide, DifferentialSide]
   private readonly leaseMs: number
   private readonly sessions: string[] = []
   /** Tickets that were taken, whatever became of them. */
@@ -101,8 +46,8 @@ class Differential {
     this.random = new SeededRandom(options.seed)
     this.leaseMs = options.leaseMs ?? 1000
     this.sides = [
-      new Side('reference', options.reference, this.leaseMs, new SeededRandom(1)),
-      new Side('subject', options.subject, this.leaseMs, new SeededRandom(1)),
+      new DifferentialSide('reference', options.reference, this.leaseMs, new SeededRandom(1)),
+      new DifferentialSide('subject', options.subject, this.leaseMs, new SeededRandom(1)),
     ]
   }
 
@@ -140,7 +85,7 @@ class Differential {
     await steps[weights.findIndex((weight) => (at -= weight) < 0)]?.()
   }
 
-  private async both<T>(what: string, call: (side: Side) => Promise<T>): Promise<T[]> {
+  private async both<T>(what: string, call: (side: DifferentialSide) => Promise<T>): Promise<T[]> {
     const answers: T[] = []
     for (const side of this.sides) answers.push(await call(side))
     const [reference, subject] = answers.map((answer) => JSON.stringify(answer))
@@ -152,8 +97,13 @@ class Differential {
   /** Pushes take a moment where there is a network. */
   private async compareGrants(what: string): Promise<void> {
     const [reference, subject] = this.sides
-    const view = (side: Side): string => JSON.stringify([side.view(), [...side.duplicates].sort()])
-    for (let tries = 0; tries < 200 && view(reference) !== view(subject); tries += 1) {
+    const view = (side: DifferentialSide): string =>
+      JSON.stringify([side.view(), [...side.duplicates].sort()])
+    for (
+      let tries = 0;
+      tries < (this.options.pushMs ?? 1000) / 5 && view(reference) !== view(subject);
+      tries += 1
+    ) {
       await new Promise<void>((resolve) => systemClock.setTimeout(resolve, 5))
     }
     if (view(reference) === view(subject)) return
@@ -306,18 +256,6 @@ class Differential {
     const place = this.tickets.findIndex((one) => one.ticket === ticket)
     if (place >= 0) this.tickets.splice(place, 1)
   }
-}
-
-function outcomeOf(reply: TakeReply | NudgeReply): string {
-  if (reply.outcome === 'granted') return `granted ${reply.grant.ticket}`
-  if (reply.outcome === 'queued')
-    return `queued behind ${reply.holder}, ${reply.holderLeftMs > 0 ? 'alive' : 'dead'}`
-  return reply.outcome
-}
-
-function outcomeOfCommit(result: CommitResult): string {
-  // Why a fence is refused is for people; that it is refused is for programs.
-  return result.outcome
 }
 
 /** @returns what differed first, with the operation; empty if nothing did. Give the seed in the test's name. */

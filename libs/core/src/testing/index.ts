@@ -1,6 +1,7 @@
 /** Public face of `@botmesh/core/testing`: doubles and conformance suites for those who write against Botmesh. */
 export { RecordingSink, type RecordedLog } from './recording-sink.js'
 export { ManualClock } from './manual-clock.js'
+export { PausableClock } from './pausable-clock.js'
 export { SeededRandom, seedOfRun } from './seeded-random.js'
 export {
   FakePlatform,

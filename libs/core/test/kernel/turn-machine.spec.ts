@@ -334,10 +334,10 @@ describe('turn machine', () => {
     const now = 1_700_000_000_000
     const event = { session: 's1', replicaId: 'r', processId: 'p', leaseMs: LEASE_MS, floor: 0 }
     openSession(before, event, now)
-    const first = take(before, { session: 's1', key: 'x', ticket: 's1:1' }, now)
-    if (first.reply.outcome !== 'granted') throw new Error('not granted')
+    const granted = take(before, { session: 's1', key: 'x', ticket: 's1:1' }, now)
+    if (granted.reply.outcome !== 'granted') throw new Error('not granted')
     const after = emptyTurnMachine()
-    const floor = first.reply.grant.fence
+    const floor = granted.reply.grant.fence
     openSession(after, { ...event, session: 's2', floor }, now - 3_600_000)
     const second = take(after, { session: 's2', key: 'x', ticket: 's2:1' }, now - 3_600_000)
     expect(second.reply).toMatchObject({ outcome: 'granted', grant: { fence: floor + 1 } })

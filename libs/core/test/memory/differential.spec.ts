@@ -14,6 +14,7 @@ function run(seed: number, broken: BreakableRule[] = []) {
   return differential({
     seed,
     steps: 150,
+    pushMs: 20,
     reference: new MemoryBackend(new MemoryCoordinationHub({ clock })),
     subject: new MemoryBackend(new MemoryCoordinationHub({ clock, broken })),
     pass: (ms) => clock.advance(ms),

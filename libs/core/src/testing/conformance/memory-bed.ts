@@ -18,8 +18,7 @@ export function memoryBed(
   const processId = (): string => `process-${(processes += 1)}`
   const until = async <T>(promise: Promise<T>, limitMs = 60_000): Promise<T> => {
     let settled = false
-    const done = (): void => void (settled = true)
-    promise.then(done, done)
+    void promise.catch(() => undefined).then(() => (settled = true))
     await clock.advanceUntil(() => settled, limitMs)
     return promise
   }

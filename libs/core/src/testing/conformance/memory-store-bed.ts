@@ -13,8 +13,7 @@ export function memoryStoreBed(): StoreBed {
     pass: (ms) => clock.advance(ms),
     until: async (promise) => {
       let settled = false
-      const done = (): void => void (settled = true)
-      promise.then(done, done)
+      void promise.catch(() => undefined).then(() => (settled = true))
       await clock.advanceUntil(() => settled, 60_000)
       return promise
     },

@@ -3,10 +3,8 @@
  * platform; whatever needs the platform's own protocol stays in the provider's own tests.
  */
 import { SendError } from '../../contracts/errors.js'
-import type { Message } from '../../contracts/message.js'
-import type { Provider, ProviderSink, ProviderState } from '../../contracts/provider.js'
-import { silentLogger } from '../../runtime/silent-logger.js'
-import { systemClock, systemRandom } from '../../runtime/system-clock.js'
+import type { Provider, WebhookRequest } from '../../contracts/provider.js'
+import { RecordingSink } from '../recording-sink.js'
 import { rejection, type TestApi } from './test-api.js'
 
 export interface ProviderGuarantees {
@@ -14,6 +12,14 @@ export interface ProviderGuarantees {
   connects: boolean
   /** Sends that the platform refuses for good are `final`. */
   refusesSends: boolean
+  /** The platform delivers again what the runtime did not accept. Default false. */
+  redelivers?: boolean
+  /** The platform says how long to wait before the next send. Default false. */
+  limitsSends?: boolean
+  /** A send's answer can get lost after the platform acted on it. Default false. */
+  losesAnswers?: boolean
+  /** It is called by the platform (`handle`). Default false. */
+  webhook?: boolean
 }
 
 /** One account of the platform, played by the driver's author. */
@@ -27,6 +33,19 @@ export interface ProviderBed {
   received(): string[]
   /** The platform refuses the next send for good. */
   refuseNextSend?(): void
+  /** The platform refuses the next send, and asks to wait (whole seconds). */
+  limitNextSend?(retryAfterMs: number): void
+  /** The platform acts on the next send, but its answer never comes. */
+  loseNextAnswer?(): void
+  /** Webhook calls: as they should be, and otherwise. */
+  requests?: {
+    unsigned(): WebhookRequest
+    notJson(): WebhookRequest
+    tooLarge(): WebhookRequest
+    unknownEvent(): WebhookRequest
+    /** A call as it should be. */
+    good(): WebhookRequest
+  }
   close(): Promise<void>
 }
 
@@ -34,44 +53,6 @@ export interface ProviderFixture {
   name: string
   guarantees: ProviderGuarantees
   bed(): Promise<ProviderBed>
-}
-
-/** A sink that remembers, with promises for what is awaited. */
-class RecordingSink implements ProviderSink {
-  readonly logger = silentLogger
-  readonly clock = systemClock
-  readonly random = systemRandom
-  readonly messages: Message[] = []
-  readonly states: ProviderState[] = []
-  readonly errors: unknown[] = []
-  private waiters: { check: () => boolean; resolve: () => void }[] = []
-
-  async message(message: Message): Promise<void> {
-    this.messages.push(message)
-    this.look()
-  }
-
-  state(state: ProviderState): void {
-    this.states.push(state)
-    this.look()
-  }
-
-  pairing(): void {}
-
-  error(error: unknown): void {
-    this.errors.push(error)
-  }
-
-  until(check: () => boolean): Promise<void> {
-    if (check()) return Promise.resolve()
-    return new Promise((resolve) => this.waiters.push({ check, resolve }))
-  }
-
-  private look(): void {
-    const due = this.waiters.filter((waiter) => waiter.check())
-    this.waiters = this.waiters.filter((waiter) => !due.includes(waiter))
-    due.forEach((waiter) => waiter.resolve())
-  }
 }
 
 function onProvider(
@@ -89,7 +70,8 @@ function onProvider(
   }
 }
 
-export function providerSuite({ describe, it, expect }: TestApi, fixture: ProviderFixture): void {
+export function providerSuite(api: TestApi, fixture: ProviderFixture): void {
+  const { describe, it, expect } = api
   const { guarantees } = fixture
   const opened = (bed: ProviderBed, sink: RecordingSink): Promise<void> =>
     sink.until(() => bed.provider.state.status === 'open')
@@ -111,6 +93,7 @@ export function providerSuite({ describe, it, expect }: TestApi, fixture: Provid
         await Promise.all([provider.start(sink, leave.signal), provider.start(sink, leave.signal)])
         await opened(bed, sink)
         if (guarantees.connects) expect(bed.connections()).toBe(1)
+        expect(sink.states.map((state) => state.status)).toEqual(['connecting', 'open'])
         await Promise.all([provider.stop(), provider.stop()])
         expect(provider.state.status).toBe('closed')
         expect(bed.connections()).toBe(0)
@@ -179,21 +162,135 @@ export function providerSuite({ describe, it, expect }: TestApi, fixture: Provid
       }),
     )
 
-    if (guarantees.refusesSends) {
+    if (guarantees.redelivers === true) {
       it(
-        'scenario 16: a send that the platform refuses for good is a final SendError',
+        'T2: what the runtime does not accept comes again, and is not overtaken by what follows in its chat',
         onProvider(fixture, async (bed, sink, leave) => {
+          let refusals = 2
+          sink.accept = async (message) => {
+            if (message.body === 'primero' && refusals-- > 0)
+              throw new Error('The journal cannot be reached.')
+          }
           await bed.provider.start(sink, leave.signal)
           await opened(bed, sink)
-          await bed.userWrites('hola')
-          await sink.until(() => sink.messages.length > 0)
-          bed.refuseNextSend?.()
-          const chatId = sink.messages[0]?.chatId ?? ''
-          const error = await rejection(bed.provider.send({ chatId }, { text: 'no' }))
-          expect(error instanceof SendError).toBe(true)
-          expect(error).toMatchObject({ outcome: 'final', details: { provider: bed.provider.id } })
+          await bed.userWrites('primero')
+          await bed.userWrites('segundo')
+          await sink.until(() => sink.messages.length >= 2)
+          expect(sink.bodies).toEqual(['primero', 'segundo'])
         }),
       )
     }
+
+    sendingTests(api, fixture, opened)
+    if (guarantees.webhook === true) webhookTests(api, fixture)
   })
+}
+
+type Opened = (bed: ProviderBed, sink: RecordingSink) => Promise<void>
+
+/** Starts, lets a user write, and sends an answer that will not succeed. @returns the error. */
+async function failedSend(
+  bed: ProviderBed,
+  sink: RecordingSink,
+  leave: AbortController,
+  opened: Opened,
+  spoil: () => void,
+): Promise<unknown> {
+  await bed.provider.start(sink, leave.signal)
+  await opened(bed, sink)
+  await bed.userWrites('hola')
+  await sink.until(() => sink.messages.length > 0)
+  spoil()
+  const { chatId = '' } = sink.messages[0] ?? {}
+  return rejection(bed.provider.send({ chatId }, { text: 'respuesta' }))
+}
+
+function sendingTests({ it, expect }: TestApi, fixture: ProviderFixture, opened: Opened): void {
+  const { refusesSends, limitsSends, losesAnswers } = fixture.guarantees
+  const failing = (
+    name: string,
+    spoil: (bed: ProviderBed) => void,
+    check: (error: unknown, bed: ProviderBed) => void,
+  ) =>
+    it(
+      name,
+      onProvider(fixture, async (bed, sink, leave) => {
+        const error = await failedSend(bed, sink, leave, opened, () => spoil(bed))
+        expect(error instanceof SendError).toBe(true)
+        expect(error).toMatchObject({ details: { provider: bed.provider.id } })
+        check(error, bed)
+      }),
+    )
+
+  if (refusesSends) {
+    failing(
+      'scenario 16: a send that the platform refuses for good is a final SendError',
+      (bed) => bed.refuseNextSend?.(),
+      (error) => void expect(error).toMatchObject({ outcome: 'final', retryable: false }),
+    )
+  }
+  if (limitsSends === true) {
+    failing(
+      'scenario 16: a send that the platform puts off is retryable, after the pause it asked for',
+      (bed) => bed.limitNextSend?.(7_000),
+      (error) => void expect(error).toMatchObject({ outcome: 'retryable', details: { retryAfterMs: 7_000 } }),
+    )
+  }
+  if (losesAnswers === true) {
+    failing(
+      'scenario 16: a send whose answer is lost is uncertain, and is not repeated by the provider',
+      (bed) => bed.loseNextAnswer?.(),
+      (error, bed) => {
+        expect(error).toMatchObject({ outcome: 'uncertain' })
+        expect(bed.received()).toEqual(['respuesta'])
+      },
+    )
+  }
+}
+
+function webhookTests({ it, expect }: TestApi, fixture: ProviderFixture): void {
+  it(
+    'scenario 25: unsigned 401, not JSON 400, too large 413, unknown events 200; none reaches the runtime',
+    onProvider(fixture, async (bed, sink, leave) => {
+      await bed.provider.start(sink, leave.signal)
+      const status = async (request: WebhookRequest | undefined) =>
+        request === undefined ? 0 : (await bed.provider.handle?.(request))?.status
+      expect(await status(bed.requests?.unsigned())).toBe(401)
+      expect(await status(bed.requests?.notJson())).toBe(400)
+      expect(await status(bed.requests?.tooLarge())).toBe(413)
+      expect(await status(bed.requests?.unknownEvent())).toBe(200)
+      expect(sink.messages).toEqual([])
+      expect(await status(bed.requests?.good())).toBe(200)
+      expect(sink.messages.length).toBe(1)
+    }),
+  )
+
+  it(
+    'P1: while it is not started, or its leadership has ended, a webhook is answered 503 with Retry-After',
+    onProvider(fixture, async (bed, sink, leave) => {
+      const answer = async () => bed.requests && (await bed.provider.handle?.(bed.requests.good()))
+      expect(await answer()).toMatchObject({ status: 503 })
+      await bed.provider.start(sink, leave.signal)
+      leave.abort()
+      const after = await answer()
+      expect(after).toMatchObject({ status: 503 })
+      expect(after?.headers?.['retry-after']).toBeDefined()
+      expect(sink.messages).toEqual([])
+    }),
+  )
+
+  it(
+    'scenario 17: the platform is answered once the runtime has accepted, not before',
+    onProvider(fixture, async (bed, sink, leave) => {
+      await bed.provider.start(sink, leave.signal)
+      let accept = (): void => undefined
+      sink.accept = () => new Promise<void>((resolve) => (accept = resolve))
+      let answered = false
+      const answer = bed.provider.handle?.(bed.requests!.good()).finally(() => (answered = true))
+      await new Promise<void>((resolve) => setImmediate(resolve))
+      expect(answered).toBe(false)
+      accept()
+      expect(await answer).toMatchObject({ status: 200 })
+    }),
+  )
 }

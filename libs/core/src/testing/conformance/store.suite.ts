@@ -117,9 +117,9 @@ function conditionalTests({ it, expect }: TestApi, fixture: StoreFixture): void 
     onStore(fixture, async (store, bed) => {
       await store.setCheckpointIf?.('k', checkpoint('10:0'), null, 10)
       const stores = [store, bed.store(), bed.store()]
-      const all = Array.from({ length: 30 }, (_, n) =>
-        stores[n % 3]?.setCheckpointIf?.('k', checkpoint(`10:${n + 1}`), '10:0', 10),
-      )
+      const write = async (n: number): Promise<boolean | undefined> =>
+        stores[n % 3]?.setCheckpointIf?.('k', checkpoint(`10:${n + 1}`), '10:0', 10)
+      const all = Array.from({ length: 30 }, (_, n) => write(n))
       const won = (await Promise.all(all)).flatMap((one, n) => (one ? [`10:${n + 1}`] : []))
       expect(won.length).toBe(1)
       expect((await store.getCheckpoint('k'))?.revision).toBe(won[0])

@@ -16,9 +16,9 @@ export interface Matchers {
 }
 
 export interface TestApi {
-  describe(name: string, define: () => void): void
-  it(name: string, run: () => Promise<void>, timeoutMs?: number): void
-  expect(actual: unknown): Matchers & { not: Matchers }
+  describe: (name: string, define: () => void) => void
+  it: (name: string, run: () => Promise<void>, timeoutMs?: number) => void
+  expect: (actual: unknown) => Matchers & { not: Matchers }
 }
 
 /** The error that `promise` rejects with. @throws Error if it resolves. */
