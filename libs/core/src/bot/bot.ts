@@ -207,8 +207,7 @@ export class Bot {
   /** Declares a flow or conversation given as an object (`defineFlow`). */
   define<S extends object>(definition: FlowDefinition<S> | ConversationDefinition<S>): this {
     this.registry.add(definition)
-    if ('run' in definition) this.userUse.add(definition.run)
-    else this.userUse.addFlow(() => definition.steps)
+    this.userUse.addFlow(() => ('run' in definition ? [definition] : definition.steps))
     return this
   }
 

@@ -33,7 +33,7 @@ export class EventHub {
   /** @throws ConfigError for an event that does not exist, with the nearest name. */
   on<E extends BotEvent>(event: E, listener: BotListener<E>): void {
     if (!EVENTS.includes(event)) {
-      const near = nearestName(String(event), EVENTS)
+      const near = nearestName(event, EVENTS)
       throw new ConfigError(
         `A bot has no event ${describeValue(event)}${near === undefined ? '' : `; did you mean "${near}"?`}`,
         { option: 'event', value: event, accepted: EVENTS.join(', ') },

@@ -15,7 +15,7 @@ interface Command {
 }
 
 interface Hearing {
-  match(body: string): RegExpMatchArray | null
+  match: (body: string) => RegExpMatchArray | null
   handler: MessageHandler
 }
 

@@ -37,12 +37,12 @@ export interface InboxOptions {
   /** Notes an arrival in a store that the ticket does not reach; absent if there is nothing to note. */
   arrive?: (key: string, arrival: Arrival) => Promise<unknown>
   /** What a ticket brings along. */
-  readOptions(message: Message): ReadOptions | undefined
+  readOptions: (message: Message) => ReadOptions | undefined
   /** With durability and without coordination: what stands in for a turn. */
   localTurn: ((key: string) => LocalTurn) | null
   /** May this replica work on records now (not on a standby of an exclusive transport)? */
-  maySend(): boolean
-  report(error: unknown): void
+  maySend: () => boolean
+  report: (error: unknown) => void
 }
 
 /** Ids remembered per process, at least; some 3 MB at most. */
@@ -194,23 +194,23 @@ export class Inbox {
     key: string,
     work: Work,
     accepted: (() => void) | null,
-    done: (error: Error | null) => void,
+    outcome: (error: Error | null) => void,
   ): Promise<void> {
     const { arrive, turns, localTurn } = this.options
     try {
       if (work.kind === 'message') await arrive?.(key, this.arrivalOf(work.message))
     } catch (error) {
       this.leave(key)
-      return done(this.unreachable(key, error, work))
+      return outcome(this.unreachable(key, error, work))
     }
     if (this.options.journal) accepted?.()
     if (turns !== null) {
       // The ticket is asked for before the lane goes on: that is the order.
-      void this.takeAndWork(key, work, accepted).then(done)
+      void this.takeAndWork(key, work, accepted).then(outcome)
       return
     }
     accepted?.()
-    this.lanes.run(key, () => this.work(key, localTurn?.(key) ?? null, work).then(() => done(null)))
+    this.lanes.run(key, () => this.work(key, localTurn?.(key) ?? null, work).then(() => outcome(null)))
   }
 
   private async takeAndWork(key: string, work: Work, accepted: (() => void) | null): Promise<Error | null> {

@@ -15,9 +15,9 @@ export interface JournalSweepOptions {
   everyMs: number
   /** How long a record must have been due. */
   idleMs: number
-  maySend(): boolean
-  wake(key: string): void
-  report(error: unknown): void
+  maySend: () => boolean
+  wake: (key: string) => void
+  report: (error: unknown) => void
 }
 
 const MOST_AT_ONCE = 1000

@@ -3,7 +3,7 @@
  * chat or the whole account), and is a refused send worth another try (scenario 16). It knows nothing of turns but
  * the guard that it is given, which is asked right before every attempt (L2).
  */
-import type { Clock, Random, Timer } from '../contracts/clock.js'
+import type { Clock, Random } from '../contracts/clock.js'
 import { SendError } from '../contracts/errors.js'
 import type { OutgoingContent, Sent } from '../contracts/message.js'
 import type { Provider, SendTarget } from '../contracts/provider.js'
@@ -42,7 +42,7 @@ export class SendGate {
     const { provider } = this.options
     for (let attempt = 1; ; attempt++) {
       const waitMs = this.closedFor(target)
-      if (waitMs > 0) await this.wait(waitMs, target, guard.signal)
+      if (waitMs > 0) await this.wait(waitMs, guard.signal)
       guard.assertLive?.()
       this.options.assertMaySend()
       try {
@@ -53,7 +53,7 @@ export class SendGate {
         if (!this.worthAnotherTry(error, attempt)) throw error
         if (error.details.retryAfterMs === undefined) {
           const backoffMs = FIRST_RETRY_MS * 2 ** (attempt - 1) * (1 + this.options.random.next() / 2)
-          await this.wait(backoffMs, target, guard.signal)
+          await this.wait(backoffMs, guard.signal)
         }
       }
     }
@@ -82,7 +82,7 @@ export class SendGate {
     return Math.max(this.accountUntil, this.chatUntil.get(target.chatId) ?? 0) - now
   }
 
-  private async wait(ms: number, target: SendTarget, signal: AbortSignal | undefined): Promise<void> {
+  private async wait(ms: number, signal: AbortSignal | undefined): Promise<void> {
     if (ms > LONGEST_WAIT_MS) {
       throw new SendError(
         `Provider "${this.options.provider.id}" asked to pause sending for another ${Math.ceil(ms)} ms.`,
@@ -90,23 +90,11 @@ export class SendGate {
           provider: this.options.provider.id,
           outcome: 'retryable',
           retryAfterMs: Math.ceil(ms),
-          scope: scopeOf(this, target),
+          scope: this.accountPaused ? 'account' : 'chat',
         },
       )
     }
-    await new Promise<void>((resolve, reject) => {
-      let timer: Timer | undefined
-      const onAbort = () => {
-        timer?.cancel()
-        reject(signal?.reason as Error)
-      }
-      if (signal?.aborted === true) return onAbort()
-      timer = this.options.clock.setTimeout(() => {
-        signal?.removeEventListener('abort', onAbort)
-        resolve()
-      }, ms)
-      signal?.addEventListener('abort', onAbort, { once: true })
-    })
+    await pause(this.options.clock, ms, signal)
   }
 
   /** For the error: whom the present pause concerns. */
@@ -115,8 +103,22 @@ export class SendGate {
   }
 }
 
-function scopeOf(gate: SendGate, _target: SendTarget): 'chat' | 'account' {
-  return gate.accountPaused ? 'account' : 'chat'
+/** Rejects with the signal's reason if it aborts first. */
+function pause(clock: Clock, ms: number, signal: AbortSignal | undefined): Promise<void> {
+  return new Promise((resolve, reject) => {
+    if (signal?.aborted === true) return reject(signal.reason as Error)
+    const wake = () => {
+      signal?.removeEventListener('abort', onAbort)
+      resolve()
+    }
+    // In the background: what waits to be sent again does not keep a process alive that has stopped its bot.
+    const timer = clock.setTimeout(wake, ms, { background: true })
+    function onAbort(): void {
+      timer.cancel()
+      reject(signal?.reason as Error)
+    }
+    signal?.addEventListener('abort', onAbort, { once: true })
+  })
 }
 
 function sendOptionsOf(guard: SendGuard) {

@@ -47,8 +47,8 @@ export interface SpanFactoryOptions {
   /** False: the bot has no flows and conversations, so nothing needs to be read for them. */
   readsChats: boolean
   /** True for the present and former incarnations of this coordinator. */
-  isOwn(incarnation: string): boolean
-  report(error: unknown): void
+  isOwn: (incarnation: string) => boolean
+  report: (error: unknown) => void
 }
 
 export type Opened = { state: ChatState | undefined; record: JournalRecord | null }

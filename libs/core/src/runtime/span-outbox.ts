@@ -35,7 +35,7 @@ export interface SpanOutboxInit {
   clock: Clock
   provider: string
   resendUncertain: boolean
-  report(error: unknown): void
+  report: (error: unknown) => void
 }
 
 /** Later than this after a send its outcome is noted by a call of its own, if no commit has carried it by then. */

@@ -40,12 +40,12 @@ export interface RunnerOptions {
   settleMs: number | null
   /** D3; null without durability. */
   attempts: { max: number; delayMs(attempts: number): number } | null
-  report(error: unknown): void
-  leaseLost(key: string, error: LeaseLostError): void
-  deadLettered(key: string, record: JournalRecord, error: unknown): void
-  failRecord(key: string, id: string, fence: number, error: string, retryMs: number | null): Promise<void>
+  report: (error: unknown) => void
+  leaseLost: (key: string, error: LeaseLostError) => void
+  deadLettered: (key: string, record: JournalRecord, error: unknown) => void
+  failRecord: (key: string, id: string, fence: number, error: string, retryMs: number | null) => Promise<void>
   /** Asks for another turn of this chat, with durability. */
-  wakeIn(key: string, ms: number): void
+  wakeIn: (key: string, ms: number) => void
 }
 
 export class TurnRunner {
@@ -262,11 +262,11 @@ function firstOf(
 ): Promise<'settled' | 'stopped' | 'late'> {
   return new Promise((resolve) => {
     const timer = limitMs === null ? null : clock.setTimeout(() => resolve('late'), limitMs)
-    const done = (outcome: 'settled' | 'stopped') => {
+    const end = (outcome: 'settled' | 'stopped') => {
       timer?.cancel()
       resolve(outcome)
     }
-    span.whenStopped(() => done('stopped'))
-    void running.then(() => done('settled'))
+    span.whenStopped(() => end('stopped'))
+    void running.then(() => end('settled'))
   })
 }

@@ -72,12 +72,12 @@ for (const placement of ['shared', 'separate'] as const) {
           bot
             .flow('form', { on: 'form' })
             .step('both', async (c) => {
-              const one = await c.ask('One?')
-              const two = await c.ask('Two?')
+              const first = await c.ask('One?')
+              const second = await c.ask('Two?')
               if (bot.name === 'replica-0') {
                 await new Promise<void>((resolve) => c.signal.addEventListener('abort', () => resolve()))
               }
-              await c.say(`${one} ${two}`)
+              await c.say(`${first} ${second}`)
             })
             .persistent()
         },

@@ -8,12 +8,12 @@ const coordinator = new MemoryCoordinator({ hub: new MemoryCoordinationHub() })
 
 function refusal(config: unknown): ConfigError {
   try {
-    new Bot(config as BotConfig)
+    const bot = new Bot(config as BotConfig)
+    throw new Error(`${bot.name} was accepted`)
   } catch (error) {
     if (error instanceof ConfigError) return error
     throw error
   }
-  throw new Error('it was accepted')
 }
 
 describe('options that can never work', () => {
