@@ -1,7 +1,7 @@
 /** The Bot API through grammY: all I/O of this package is here. */
 import { Agent as HttpAgent } from 'node:http'
 import { Agent as HttpsAgent } from 'node:https'
-import { networkCodeOf, readBounded, SendError } from '@botmesh/core'
+import { networkCodeOf, readBounded, SendError, type Clock } from '@botmesh/core'
 import { Api, type ApiClientOptions } from 'grammy'
 import { z } from 'zod'
 import type { TelegramSettings } from './options.js'
@@ -18,6 +18,7 @@ const fileSchema = z.object({ file_path: z.string() })
 const IDLE_CONNECTION_MS = 8_000
 /** What a long poll may take beyond its own time. */
 const POLL_GRACE_S = 10
+const DOWNLOAD_TIMEOUT_FACTOR = 4
 
 type AnyMethod = (payload: object, signal?: AbortSignal) => Promise<unknown>
 
@@ -98,22 +99,12 @@ export class TelegramClient {
   }
 
   /** Fetches a file that a user sent. @throws SendError `final` if it is larger than `maxBytes`. */
-  async download(fileId: string, maxBytes: number): Promise<Uint8Array> {
-    const { file_path: path } = fileSchema.parse(
-      await this.act({ method: 'getFile', payload: { file_id: fileId } }),
-    )
-    const { apiRoot, token, id: provider } = this.settings
-    let data: Uint8Array | null
-    try {
-      const response = await fetch(`${apiRoot}/file/bot${token}/${path}`, {
-        signal: AbortSignal.timeout(this.settings.sendTimeoutMs * 4),
-      })
-      if (!response.ok) throw new Error(`HTTP ${response.status}`)
-      data = await readBounded(response, maxBytes)
-    } catch (error) {
-      const what =
-        networkCodeOf(error) ?? (error instanceof Error ? error.message.replaceAll(token, '***') : 'failed')
-      throw new SendError(`The file could not be fetched from Telegram (${what}).`, {
+  async download(fileId: string, maxBytes: number, clock: Clock): Promise<Uint8Array> {
+    const { id: provider } = this.settings
+    const parsed = fileSchema.safeParse(await this.act({ method: 'getFile', payload: { file_id: fileId } }))
+    const data = parsed.success ? await this.fetchFile(parsed.data.file_path, maxBytes, clock) : undefined
+    if (data === undefined) {
+      throw new SendError('Telegram: the answer about a file names no path.', {
         provider,
         outcome: 'retryable',
       })
@@ -123,6 +114,25 @@ export class TelegramClient {
       provider,
       outcome: 'final',
     })
+  }
+
+  private async fetchFile(path: string, maxBytes: number, clock: Clock): Promise<Uint8Array | null> {
+    const { apiRoot, token, id: provider, sendTimeoutMs } = this.settings
+    const deadline = new AbortController()
+    const timer = clock.setTimeout(() => deadline.abort(), sendTimeoutMs * DOWNLOAD_TIMEOUT_FACTOR)
+    try {
+      const response = await fetch(`${apiRoot}/file/bot${token}/${path}`, { signal: deadline.signal })
+      if (!response.ok) throw new Error(`HTTP ${response.status}`)
+      return await readBounded(response, maxBytes)
+    } catch (error) {
+      const said = error instanceof Error ? error.message.replaceAll(token, '***') : 'failed'
+      throw new SendError(`The file could not be fetched from Telegram (${networkCodeOf(error) ?? said}).`, {
+        provider,
+        outcome: 'retryable',
+      })
+    } finally {
+      timer.cancel()
+    }
   }
 
   /** grammY's methods by name: render decides which one, so the types of each cannot help here. */

@@ -6,6 +6,7 @@ import {
   equalInConstantTime,
   headerOf,
   readJsonBody,
+  systemClock,
   webhookAnswer,
   type OutgoingContent,
   type Provider,
@@ -103,7 +104,8 @@ export class TelegramProvider implements Provider {
 
   /** Fetches a file that a message named. @param options.maxBytes default 20 MiB, Telegram's own limit. */
   async download(media: { id?: string }, options: { maxBytes?: number } = {}): Promise<{ data: Uint8Array }> {
-    return { data: await this.client.download(media.id ?? '', options.maxBytes ?? 20 * 1024 * 1024) }
+    const clock = this.session?.sink.clock ?? systemClock
+    return { data: await this.client.download(media.id ?? '', options.maxBytes ?? 20 * 1024 * 1024, clock) }
   }
 
   /**

@@ -208,42 +208,45 @@ async function failedSend(
 function sendingTests({ it, expect }: TestApi, fixture: ProviderFixture, opened: Opened): void {
   const { refusesSends, limitsSends, losesAnswers } = fixture.guarantees
   const failing = (
-    name: string,
     spoil: (bed: ProviderBed) => void,
     check: (error: unknown, bed: ProviderBed) => void,
-  ) =>
-    it(
-      name,
-      onProvider(fixture, async (bed, sink, leave) => {
-        const error = await failedSend(bed, sink, leave, opened, () => spoil(bed))
-        expect(error instanceof SendError).toBe(true)
-        expect(error).toMatchObject({ details: { provider: bed.provider.id } })
-        check(error, bed)
-      }),
-    )
+  ): (() => Promise<void>) =>
+    onProvider(fixture, async (bed, sink, leave) => {
+      const error = await failedSend(bed, sink, leave, opened, () => spoil(bed))
+      expect(error instanceof SendError).toBe(true)
+      expect(error).toMatchObject({ details: { provider: bed.provider.id } })
+      check(error, bed)
+    })
 
   if (refusesSends) {
-    failing(
+    it(
       'scenario 16: a send that the platform refuses for good is a final SendError',
-      (bed) => bed.refuseNextSend?.(),
-      (error) => void expect(error).toMatchObject({ outcome: 'final', retryable: false }),
+      failing(
+        (bed) => bed.refuseNextSend?.(),
+        (error) => void expect(error).toMatchObject({ outcome: 'final', retryable: false }),
+      ),
     )
   }
   if (limitsSends === true) {
-    failing(
+    it(
       'scenario 16: a send that the platform puts off is retryable, after the pause it asked for',
-      (bed) => bed.limitNextSend?.(7_000),
-      (error) => void expect(error).toMatchObject({ outcome: 'retryable', details: { retryAfterMs: 7_000 } }),
+      failing(
+        (bed) => bed.limitNextSend?.(7_000),
+        (error) =>
+          void expect(error).toMatchObject({ outcome: 'retryable', details: { retryAfterMs: 7_000 } }),
+      ),
     )
   }
   if (losesAnswers === true) {
-    failing(
+    it(
       'scenario 16: a send whose answer is lost is uncertain, and is not repeated by the provider',
-      (bed) => bed.loseNextAnswer?.(),
-      (error, bed) => {
-        expect(error).toMatchObject({ outcome: 'uncertain' })
-        expect(bed.received()).toEqual(['respuesta'])
-      },
+      failing(
+        (bed) => bed.loseNextAnswer?.(),
+        (error, bed) => {
+          expect(error).toMatchObject({ outcome: 'uncertain' })
+          expect(bed.received()).toEqual(['respuesta'])
+        },
+      ),
     )
   }
 }
