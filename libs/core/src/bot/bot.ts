@@ -283,8 +283,7 @@ export class Bot {
     const starting = this.status === 'starting' ? this.starting : null
     this.status = 'stopping'
     await starting?.catch(() => undefined)
-    await this.tasks.stop(this.options.drainMs)
-    await this.running?.stop()
+    await this.running?.stop(this.tasks.stop())
     this.running = null
     this.status = 'stopped'
     this.readiness.end()

@@ -1,11 +1,11 @@
 /** One run of a bot, from start to stop: puts the parts of the runtime together and drives their life. */
-import type { Timer } from '../contracts/clock.js'
 import { DeadLetterError, LeaseLostError } from '../contracts/errors.js'
 import { parseChatKey } from '../kernel/chat-key.js'
 import { createConversations, type FlowRegistry } from '../conversation/index.js'
 import type { ConversationEngine, ConversationHost, TurnScope } from '../conversation/port.js'
 import { runInScope } from '../runtime/act-scope.js'
 import { isStateStore } from '../runtime/chat-access.js'
+import { drain } from '../runtime/drain.js'
 import { Inbox, type InboxOptions } from '../runtime/inbox.js'
 import { JournalSweep } from '../runtime/journal-sweep.js'
 import { ProviderSession } from '../runtime/provider-session.js'
@@ -29,8 +29,6 @@ export interface Definitions {
   usesUser: boolean
 }
 
-/** Of the time for a drain, what is left for suspending, resigning and disconnecting. */
-const DRAIN_RESERVE = 0.25
 /** Without coordination there is no lease to measure by. */
 const SWEEP_ALONE_MS = 5000
 
@@ -87,18 +85,11 @@ export class RunningBot {
   }
 
   /** Drains within `drainMs`, then lets go of everything. Never rejects. */
-  async stop(): Promise<void> {
-    const { drainMs, provider } = this.options
+  async stop(besides: Promise<unknown>): Promise<void> {
     this.sweep?.stop()
-    this.inbox.close()
-    const patience = drainMs * (1 - DRAIN_RESERVE)
-    if (!(await this.within(patience, this.inbox.whenIdle()))) {
-      this.inbox.giveUpWaiting()
-      for (const span of this.spans.live) span.stop(new LeaseLostError(span.key, 'stopped'))
-      await this.within((drainMs * DRAIN_RESERVE) / 2, this.inbox.whenIdle())
-    }
-    this.engine.stop(new LeaseLostError(provider.id, 'stopped'))
-    await this.within((drainMs * DRAIN_RESERVE) / 2, this.session.stop())
+    const { clock, drainMs, provider } = this.options
+    const { inbox, spans, engine, session } = this
+    await drain({ inbox, spans, engine, session, clock, drainMs, provider: provider.id, besides })
     await this.release()
   }
 
@@ -120,17 +111,6 @@ export class RunningBot {
     } catch (error) {
       this.events.error(error)
     }
-  }
-
-  /** True if `work` was done within `ms`. */
-  private within(ms: number, work: Promise<void>): Promise<boolean> {
-    return new Promise((resolve) => {
-      const timer: Timer = this.options.clock.setTimeout(() => resolve(false), ms)
-      void work.then(() => {
-        timer.cancel()
-        resolve(true)
-      })
-    })
   }
 
   private conversationHost(): ConversationHost {

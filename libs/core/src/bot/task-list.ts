@@ -1,5 +1,5 @@
 /** The bot's tasks: declared at any time, run from start to stop (J2). */
-import type { Clock, Timer } from '../contracts/clock.js'
+import type { Clock } from '../contracts/clock.js'
 import { ConfigError } from '../contracts/errors.js'
 import type { Logger } from '../contracts/logger.js'
 import { describeValue } from '../kernel/duration.js'
@@ -47,13 +47,9 @@ export class TaskList {
     for (const task of this.tasks) task.start()
   }
 
-  /** Waits for running tasks, at most `ms`. */
-  async stop(ms: number): Promise<void> {
+  /** No further occurrence. Resolves when none is running. */
+  async stop(): Promise<void> {
     this.started = false
-    const ended = Promise.all([...this.tasks].map((task) => task.stop()))
-    let timer: Timer | undefined
-    const limit = new Promise<void>((resolve) => (timer = this.options.clock.setTimeout(resolve, ms)))
-    await Promise.race([ended, limit])
-    timer?.cancel()
+    await Promise.all([...this.tasks].map((task) => task.stop()))
   }
 }

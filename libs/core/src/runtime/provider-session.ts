@@ -93,13 +93,17 @@ export class ProviderSession {
     await this.connect(++this.generation, null, { rejectFinal: true })
   }
 
-  /** Disconnects, then resigns, so that the next leader's connection never meets this one. Idempotent. */
+  /** Disconnects, then resigns, so that the next leader's connection never meets this one. Idempotent; never rejects. */
   async stop(): Promise<void> {
     if (this.stopped) return this.transitions
     this.stopped = true
     await this.disconnect()
     this.leadership = null
-    await this.candidacy?.stop()
+    try {
+      await this.candidacy?.stop()
+    } catch (error) {
+      this.options.report(error)
+    }
   }
 
   private lead(leadership: Leadership): void {

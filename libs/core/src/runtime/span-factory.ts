@@ -101,7 +101,7 @@ export class SpanFactory {
     const { state, record } = opened
     const message = messageOf(work, record)
     const local = engine.localRevision(key)
-    const span = new Span({
+    const span: Span = new Span({
       key,
       target: message === null ? targetOf(key) : targetOfMessage(message),
       message,
@@ -117,7 +117,7 @@ export class SpanFactory {
       gate,
       outbox: this.outboxFor(work, opened, local ?? null),
       findRecord: (chat, recordId) => this.findRecord(chat, recordId),
-      ended: (ended) => this.live.delete(ended),
+      ended: () => this.live.delete(span),
     })
     this.live.add(span)
     return span

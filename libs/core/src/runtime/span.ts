@@ -14,34 +14,11 @@ import type { Message, Outgoing, OutgoingContent, Sent } from '../contracts/mess
 import type { SendTarget } from '../contracts/provider.js'
 import type { ChatState, CommitResult, Effects } from '../contracts/state-store.js'
 import type { ActScope, ConversationChange, SendRef, TurnScope } from '../conversation/port.js'
-import type { ChatAccess, TurnLike } from './chat-access.js'
-import type { SendGate } from './send-gate.js'
+import type { SpanInit } from './span-init.js'
 import type { SpanOutbox } from './span-outbox.js'
 
 /** Longest a turn is held for a send that was begun and whose transport does not answer. */
 const SEND_GRACE_MS = 10_000
-
-export interface SpanInit {
-  key: string
-  target: SendTarget
-  message: Message | null
-  record: JournalRecord | null
-  state: ChatState | undefined
-  /** Revision of the checkpoint row that the next write replaces. */
-  revision: string | null
-  turn: SpanTurn | null
-  coordinated: boolean
-  durable: boolean
-  servedElsewhere?: boolean
-  finalAttempt?: boolean
-  access: ChatAccess
-  gate: SendGate
-  outbox: SpanOutbox | null
-  findRecord(key: string, recordId: string): Promise<Message | null>
-  ended(span: Span): void
-}
-
-type SpanTurn = TurnLike & { readonly signal?: AbortSignal; readonly previousHolder?: string | null }
 
 export class Span implements TurnScope {
   readonly key: string
@@ -177,7 +154,7 @@ export class Span implements TurnScope {
     this.ended = true
     this.act.current = null
     if (this.onLost !== undefined) this.init.turn?.signal?.removeEventListener('abort', this.onLost)
-    this.init.ended(this)
+    this.init.ended()
   }
 
   send(content: Outgoing, ref: SendRef | null): Promise<Sent> {

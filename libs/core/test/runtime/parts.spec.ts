@@ -38,7 +38,7 @@ describe('T1, T2: lanes', () => {
 })
 
 describe('scenario 16: the send gate', () => {
-  async function gate(resend = false) {
+  async function outgoing(resend = false) {
     const clock = new ManualClock()
     const provider = new FakeProvider({ capabilities: resend ? { uncertainSends: 'resend' } : {} })
     await provider.start(new RecordingSink({ clock }), new AbortController().signal)
@@ -54,7 +54,7 @@ describe('scenario 16: the send gate', () => {
     new SendError('busy', { provider: 'fake:test', outcome: 'retryable', retryAfterMs, scope })
 
   it('waits as long as the platform asks, for that chat only', async () => {
-    const { clock, provider, gate: out } = await gate()
+    const { clock, provider, gate: out } = await outgoing()
     provider.failNextSends(busy(3000, 'chat'))
     const first = out.deliver({ chatId: '1' }, { text: 'one' })
     await clock.settle()
@@ -68,7 +68,7 @@ describe('scenario 16: the send gate', () => {
   })
 
   it('waits for the whole account where that is what was said; a long pause is told instead', async () => {
-    const { clock, provider, gate: out } = await gate()
+    const { clock, provider, gate: out } = await outgoing()
     provider.failNextSends(busy(60_000, 'account'))
     await expect(out.deliver({ chatId: '1' }, { text: 'one' })).rejects.toMatchObject({
       outcome: 'retryable',
@@ -82,7 +82,7 @@ describe('scenario 16: the send gate', () => {
   })
 
   it('gives up after three attempts; final and uncertain ones are not repeated', async () => {
-    const { clock, provider, gate: out } = await gate()
+    const { clock, provider, gate: out } = await outgoing()
     provider.failNextSends('retryable', 'retryable', 'retryable')
     const send = out.deliver({ chatId: '1' }, { text: 'x' }).catch((error: unknown) => error)
     await clock.advance(5000)
@@ -94,7 +94,7 @@ describe('scenario 16: the send gate', () => {
   })
 
   it("an uncertain send is made again where the transport says 'resend'", async () => {
-    const { clock, provider, gate: out } = await gate(true)
+    const { clock, provider, gate: out } = await outgoing(true)
     provider.failNextSends('uncertain')
     const send = out.deliver({ chatId: '1' }, { text: 'x' })
     await clock.advance(2000)
@@ -103,7 +103,7 @@ describe('scenario 16: the send gate', () => {
   })
 
   it('L2: the guard is asked right before every attempt, and its signal cuts the wait', async () => {
-    const { clock, provider, gate: out } = await gate()
+    const { clock, provider, gate: out } = await outgoing()
     provider.failNextSends('retryable')
     const lost = new AbortController()
     const send = out.deliver({ chatId: '1' }, { text: 'x' }, { signal: lost.signal })

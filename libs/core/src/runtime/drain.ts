@@ -1,0 +1,52 @@
+/**
+ * The orderly end (N5, scenario 27): nothing new is taken, what runs may finish; what does not is suspended with what
+ * it staged, and its turn released, so that the next replica goes on at once; then the transport is disconnected and
+ * the leadership resigned. All within `drainMs`: what hangs beyond it is left to the leases.
+ */
+import type { Clock, Timer } from '../contracts/clock.js'
+import { LeaseLostError } from '../contracts/errors.js'
+import type { ConversationEngine } from '../conversation/port.js'
+import type { Inbox } from './inbox.js'
+import type { ProviderSession } from './provider-session.js'
+import type { SpanFactory } from './span-factory.js'
+
+export interface DrainParts {
+  inbox: Inbox
+  spans: SpanFactory
+  engine: ConversationEngine
+  session: ProviderSession
+  clock: Clock
+  drainMs: number
+  provider: string
+  /** What else may finish in the same time: tasks. */
+  besides: Promise<unknown>
+}
+
+/** Of the time there is, what is kept for suspending, disconnecting and resigning. */
+const RESERVE = 0.25
+
+/** Never rejects. */
+export async function drain(parts: DrainParts): Promise<void> {
+  const { inbox, spans, engine, session, clock, drainMs, provider, besides } = parts
+  inbox.close()
+  const allDone = Promise.all([inbox.whenIdle(), besides])
+  if (!(await within(clock, drainMs * (1 - RESERVE), allDone))) {
+    inbox.giveUpWaiting()
+    for (const span of spans.live) span.stop(new LeaseLostError(span.key, 'stopped'))
+    await within(clock, (drainMs * RESERVE) / 2, inbox.whenIdle())
+  }
+  // Copies and timers go; checkpoints and markers stay (H4).
+  engine.stop(new LeaseLostError(provider, 'stopped'))
+  await within(clock, (drainMs * RESERVE) / 2, session.stop())
+}
+
+/** True if `work` was done within `ms`. */
+function within(clock: Clock, ms: number, work: Promise<unknown>): Promise<boolean> {
+  return new Promise((resolve) => {
+    const timer: Timer = clock.setTimeout(() => resolve(false), ms)
+    void work.then(() => {
+      timer.cancel()
+      resolve(true)
+    })
+  })
+}

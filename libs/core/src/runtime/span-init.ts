@@ -1,0 +1,31 @@
+/** What a span is made of. */
+import type { JournalRecord } from '../contracts/journal.js'
+import type { Message } from '../contracts/message.js'
+import type { SendTarget } from '../contracts/provider.js'
+import type { ChatState } from '../contracts/state-store.js'
+import type { ChatAccess, TurnLike } from './chat-access.js'
+import type { SendGate } from './send-gate.js'
+import type { SpanOutbox } from './span-outbox.js'
+
+export interface SpanInit {
+  key: string
+  target: SendTarget
+  message: Message | null
+  record: JournalRecord | null
+  state: ChatState | undefined
+  /** Revision of the checkpoint row that the next write replaces. */
+  revision: string | null
+  turn: SpanTurn | null
+  coordinated: boolean
+  durable: boolean
+  servedElsewhere?: boolean
+  finalAttempt?: boolean
+  access: ChatAccess
+  gate: SendGate
+  outbox: SpanOutbox | null
+  findRecord(key: string, recordId: string): Promise<Message | null>
+  ended(): void
+}
+
+/** What a span needs of its turn. */
+export type SpanTurn = TurnLike & { readonly signal?: AbortSignal; readonly previousHolder?: string | null }
