@@ -53,17 +53,11 @@ async function backendOf(
 ): Promise<{ store: Store; coordinator: Coordinator }> {
   const leaseMs = options.leaseMs ?? DEFAULT_LEASE_MS
   if (options.redisUrl !== undefined) {
-    const { RedisStore } = (await import('@botmesh/redis-store')) as unknown as {
-      RedisStore: RedisStoreClass
-    }
+    // Loaded where it is used: without Redis the shop needs no client for it.
+    const { RedisStore } = await import('@botmesh/redis-store')
     const store = new RedisStore({ url: options.redisUrl, prefix: options.prefix ?? 'tienda' })
     return { store, coordinator: store.coordinator({ leaseMs, replicaId }) }
   }
   const { store } = options.mesh ?? createMesh()
   return { store, coordinator: store.coordinator({ replicaId, leaseMs }) }
-}
-
-/** Until that package exports it. */
-type RedisStoreClass = new (options: { url: string; prefix: string }) => Store & {
-  coordinator(options: { leaseMs: number; replicaId: string }): Coordinator
 }
