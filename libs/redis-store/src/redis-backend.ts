@@ -29,6 +29,8 @@ import { joinMesh } from './mesh.js'
 import { PushChannel } from './push-channel.js'
 import { RedisLink, type LinkTarget } from './redis-link.js'
 import { readGrant, readNews } from './replies.js'
+import { buryEntry } from './redis-journal.js'
+import { asideEntry } from './store-calls.js'
 import { composeBatch, type ScriptPatch } from './scripts.js'
 
 export interface RedisBackendOptions {
@@ -162,8 +164,8 @@ export class RedisBackend implements CoordinationBackend {
       },
     }
     const rest: Entry<unknown>[] = [
-      ...request.waiting.map((one) => nudgeEntry(session, one)),
-      ...request.repairs.map((repair) => repairEntry(session, repair)),
+      ...request.waiting.map((one) => nudgeEntry(one)),
+      ...request.repairs.map((repair) => repairEntry(repair)),
     ]
     const [line, ...results] = await batches.call(
       session,
@@ -217,9 +219,25 @@ export class RedisBackend implements CoordinationBackend {
   }
 
   take(request: TakeRequest): Promise<TakeReply> {
-    const { batches, context } = this.live()
-    const session = escapeName(request.session)
-    return batches.add(session, takeEntry(session, request, context.clock))
+    const reply = this.live().batches.add(escapeName(request.session), takeEntry(request))
+    return request.read ? this.checked(request.key, reply) : reply
+  }
+
+  /** What cannot be read is moved out of the way, so that nobody stumbles over it again; the state says so too. */
+  private async checked(key: string, answer: Promise<TakeReply>): Promise<TakeReply> {
+    const reply = await answer
+    const damaged = reply.outcome === 'granted' ? reply.state?.damaged : undefined
+    for (const one of damaged ?? []) {
+      const { batches, context } = this.live()
+      const chat = escapeName(key)
+      const entry =
+        one.what === 'record' ? buryEntry(one.key.slice(one.key.lastIndexOf(' ') + 1)) : asideEntry(one)
+      if (!entry) continue
+      batches.add('', { ...entry, chat }).catch((error: unknown) => {
+        context.logger.warn({ err: error, ...one }, 'a damaged value could not be moved aside yet')
+      })
+    }
+    return reply
   }
 
   async release(request: ReleaseRequest): Promise<void> {
@@ -229,7 +247,7 @@ export class RedisBackend implements CoordinationBackend {
 
   async withdraw(request: WithdrawRequest): Promise<void> {
     const session = escapeName(request.session)
-    await this.live().batches.add(session, withdrawEntry(session, request))
+    await this.live().batches.add(session, withdrawEntry(request))
   }
 
   commit(request: CommitRequest): Promise<CommitResult> {
@@ -240,7 +258,7 @@ export class RedisBackend implements CoordinationBackend {
   nudge(session: string, waiting: readonly WaitingKey[]): Promise<NudgeReply[]> {
     const { batches } = this.live()
     const name = escapeName(session)
-    return Promise.all(waiting.map((one) => batches.add(name, nudgeEntry(name, one))))
+    return Promise.all(waiting.map((one) => batches.add(name, nudgeEntry(one))))
   }
 
   /** One entry as a call of its own. */
@@ -276,12 +294,12 @@ export class RedisBackend implements CoordinationBackend {
   }
 }
 
-function repairEntry(session: string, repair: Repair): Entry<unknown> {
+function repairEntry(repair: Repair): Entry<unknown> {
   switch (repair.kind) {
     case 'release':
       return releaseEntry(repair)
     case 'withdraw':
-      return withdrawEntry(session, repair)
+      return withdrawEntry(repair)
     case 'commit':
       return commitEntry(repair, Infinity)
   }

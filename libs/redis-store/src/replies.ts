@@ -57,7 +57,6 @@ export function readState(
   revision: string | null,
   marks: string,
   payloads: Payloads,
-  nowMs: number,
   user?: string,
 ): ChatState {
   const state: ChatState = { checkpoint: null, marker: null, revision }
@@ -75,7 +74,7 @@ export function readState(
         state.record = null
         break
       case 'j':
-        state.record = readRecord(key, [next(), next(), next(), next()], nowMs, damaged)
+        state.record = readRecord(key, [next(), next(), next(), next()], damaged)
         break
       case 'o': {
         const digits = /^\d+/.exec(marks.slice(at + 1))?.[0] ?? '0'
@@ -105,13 +104,11 @@ function readOutbox(count: number, next: () => string, damaged: Damage[]): Outbo
   return entries
 }
 
-/** @param nowMs the local clock, for what is left of a back-off. */
 export function readTake(
   line: string,
   payloads: Payloads,
   key: string,
   ticket: string,
-  nowMs: () => number,
   user?: string,
 ): TakeReply {
   switch (line.charCodeAt(0)) {
@@ -121,7 +118,7 @@ export function readTake(
       const reply: TakeReply = { outcome: 'granted', grant, ...arrivalOf(marks) }
       const at = marks.indexOf('r')
       if (at >= 0) {
-        reply.state = readState(key, grant.revision ?? null, marks.slice(at + 1), payloads, nowMs(), user)
+        reply.state = readState(key, grant.revision ?? null, marks.slice(at + 1), payloads, user)
       }
       return reply
     }

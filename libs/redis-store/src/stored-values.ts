@@ -64,11 +64,10 @@ export function outboxHash(entry: OutboxEntry): string {
   return encodeURIComponent(entry.hash)
 }
 
-/** A journal record from its four values: id, '<seq> <json>', '<attempts> <due ms>', error. */
+/** A journal record from its four values: id, '<seq> <json>', '<attempts> <ms of back-off left>', error. */
 export function readRecord(
   key: string,
   [id, record, attempts, error]: readonly (string | null)[],
-  nowMs: number,
   damaged: Damage[],
 ): JournalRecord | null {
   const gap = record?.indexOf(' ') ?? -1
@@ -84,8 +83,8 @@ export function readRecord(
     damaged,
   )
   if (!message) return null
-  const [count = '0', due = '0'] = (attempts ?? '').split(' ')
-  const waitMs = Number(due) - nowMs
+  const [count = '0', left = '0'] = (attempts ?? '').split(' ')
+  const waitMs = Number(left)
   return {
     v: 1,
     id: unescapeName(id),

@@ -1,6 +1,5 @@
 /** Requests of the coordination port as entries of a batch: see the headers of the transitions. */
 import type {
-  Clock,
   CommitRequest,
   CommitResult,
   NudgeReply,
@@ -23,15 +22,14 @@ function numberOf(ticket: string): string {
   return ticket.slice(ticket.lastIndexOf(':') + 1)
 }
 
-export function takeEntry(session: string, request: TakeRequest, clock: Clock): Entry<TakeReply> {
+export function takeEntry(request: TakeRequest): Entry<TakeReply> {
   const { key, ticket, dedupeId, read, arrival } = request
   const chat = escapeName(key)
   const n = numberOf(ticket)
-  const nowMs = (): number => clock.now()
   const entry: Entry<TakeReply> = {
     chat,
     token: '',
-    read: (line, payloads) => readTake(line, payloads, key, ticket, nowMs, read?.user),
+    read: (line, payloads) => readTake(line, payloads, key, ticket, read?.user),
   }
   if (dedupeId !== undefined && dedupeId !== '') entry.check = `${chat} ${escapeName(dedupeId)}`
   if (!read && !arrival && !request.onlyIfFree) {
@@ -60,11 +58,11 @@ export function releaseEntry({ key, fence, note = UNKNOWN_NOTE }: ReleaseRequest
   return { chat: escapeName(key), token: note === '0-' ? `R${fence}` : `N${fence} ${note}`, read: ended }
 }
 
-export function withdrawEntry(session: string, { key, ticket }: WithdrawRequest): Entry<void> {
+export function withdrawEntry({ key, ticket }: WithdrawRequest): Entry<void> {
   return { chat: escapeName(key), token: `W${numberOf(ticket)}`, read: ended }
 }
 
-export function nudgeEntry(session: string, { key, ticket }: WaitingKey): Entry<NudgeReply> {
+export function nudgeEntry({ key, ticket }: WaitingKey): Entry<NudgeReply> {
   return {
     chat: escapeName(key),
     token: `U${numberOf(ticket)}`,

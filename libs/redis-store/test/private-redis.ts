@@ -32,7 +32,18 @@ export async function freePort(): Promise<number> {
 }
 
 async function launch(port: number, directory: string, more: string[]): Promise<ChildProcess> {
-  const settings = ['--port', String(port), '--bind', '127.0.0.1', '--dir', directory, '--save', '', '--appendonly', 'no']
+  const settings = [
+    '--port',
+    String(port),
+    '--bind',
+    '127.0.0.1',
+    '--dir',
+    directory,
+    '--save',
+    '',
+    '--appendonly',
+    'no',
+  ]
   const child = spawn('redis-server', [...settings, ...more], { stdio: ['ignore', 'pipe', 'pipe'] })
   let output = ''
   await new Promise<void>((resolve, reject) => {
@@ -61,7 +72,11 @@ export async function startRedis(...more: string[]): Promise<PrivateRedis> {
   const directory = await mkdtemp(join(tmpdir(), 'botmesh-redis-'))
   const port = await freePort()
   let child = await launch(port, directory, more)
-  const admin = new Redis(port, '127.0.0.1', { lazyConnect: true, retryStrategy: () => 50, maxRetriesPerRequest: null })
+  const admin = new Redis(port, '127.0.0.1', {
+    lazyConnect: true,
+    retryStrategy: () => 50,
+    maxRetriesPerRequest: null,
+  })
   admin.on('error', () => undefined)
   return {
     port,

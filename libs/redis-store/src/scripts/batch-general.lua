@@ -42,13 +42,20 @@ return function(k, at, letter, rest, next_check)
     after = at + 3
     ok, line = pcall(note_arrival, k, rest, at + 1)
   elseif letter == 66 then -- B
-    after = at + 4
+    after = at + 5
     ok, line = pcall(fail_record, k, rest, at + 1)
   elseif letter == 86 then -- V
     after = at + 4
     ok, line = pcall(settle_send, k, rest, at + 1)
   elseif letter == 81 then -- Q
     ok, line = pcall(find_record, k, rest)
+  elseif letter == 71 then -- G
+    ok, line = pcall(read_only, k)
+  elseif letter == 77 then -- M
+    ok, line = pcall(tell_committed, k, rest)
+  elseif letter == 70 then -- F
+    after = at + 2
+    ok, line = pcall(move_aside, k, rest, ARGV[at + 1])
   elseif letter == 79 then -- O
     after = at + 2
     ok, line = pcall(open_state, k, rest, at + 1)

@@ -19,13 +19,20 @@ local function arrive(chat, id, ms, json)
   return '+'
 end
 
--- Adds a record's three values to the payloads; returns 'j', or 'J' if there is none.
+-- '<attempts> <due ms>' as '<attempts> <ms that are left>': readers do not know this server's time.
+local function attempts_of(stored)
+  if not stored then return '' end
+  local attempts, due = match(stored, '^(%d+) (%d+)')
+  return attempts .. ' ' .. format('%.0f', math.max(0, tonumber(due) - now_ms))
+end
+
+-- Adds a record's four values to the payloads; returns 'j', or 'J' if there is none.
 local function read_oldest(chat)
   local id = call('LINDEX', base .. 'jq:' .. chat, 0)
   if not id then return 'J' end
   local record = call('HMGET', base .. 'j:' .. chat, id, id .. ' a', id .. ' e')
   local n = #payloads
-  payloads[n + 1], payloads[n + 2], payloads[n + 3], payloads[n + 4] = id, record[1] or '', record[2] or '', record[3] or ''
+  payloads[n + 1], payloads[n + 2], payloads[n + 3], payloads[n + 4] = id, record[1] or '', attempts_of(record[2]), record[3] or ''
   return 'j'
 end
 
@@ -137,13 +144,14 @@ local function apply_effects(chat, fence, at, stamp)
   end
   local written = false
   if set_checkpoint then
-    call('HSET', row, 'c', ARGV[at + 5], 'r', new, 'x', expiry(ARGV[at + 6]), 'f', fence, 'n', ARGV[at + 7])
+    call('HSET', row, 'c', ARGV[at + 5], 'r', new, 'x', expiry(ARGV[at + 6]), 'n', ARGV[at + 7])
     written, revision = true, new
   elseif clear_checkpoint and now[1] then
     call('HDEL', row, 'c', 'x', 'n')
-    call('HSET', row, 'r', new, 'f', fence)
+    call('HSET', row, 'r', new)
     written, revision = true, new
   end
+  if written and fence ~= '' then call('HSET', row, 'f', fence) end
   if find(flags, 'm', 1, true) then
     call('HSET', row, 'm', ARGV[at + 8], 'y', expiry(ARGV[at + 9]))
     written = true

@@ -1,6 +1,8 @@
 -- journal: failed attempts, look-ups and settled sends.
 --
--- Entry 'B<fence>', id, error (escaped), ms of back-off or ''   a failed attempt of the record; '' gives it up: dead letter.
+-- Entry 'B<fence>', id, error (escaped), ms of back-off or '', 'u' or ''
+--                                                     a failed attempt of the record; '' gives it up: dead letter;
+--                                                     u: whatever fence is known (a record that cannot be read).
 --                                                     Reply 'B', or 'b' if a higher fence is known
 --       'Q<id>'   a record, or '' for the oldest. Reply 'Qj' announcing its four values, or 'QJ' for none
 --       'V<key>', status, entry's JSON, its hash       what became of a send, if its entry is still there. Reply 'V'
@@ -8,7 +10,10 @@
 
 local function fail_record(k, fence, at)
   local chat, id = ARGV[7 + k], ARGV[at]
-  if fence_known(chat, k) > tonumber(fence) then return 'b' end
+  if ARGV[at + 3] ~= 'u' then
+    if fence_known(chat, k) > tonumber(fence) then return 'b' end
+    raise_fence(chat, fence)
+  end
   local records = base .. 'j:' .. chat
   local record = call('HMGET', records, id, id .. ' a')
   if not record[1] then return 'B' end
@@ -37,7 +42,7 @@ local function find_record(k, id)
     record = { sub(kept, #id + 2), false, false }
   end
   local n = #payloads
-  payloads[n + 1], payloads[n + 2], payloads[n + 3], payloads[n + 4] = id, record[1], record[2] or '', record[3] or ''
+  payloads[n + 1], payloads[n + 2], payloads[n + 3], payloads[n + 4] = id, record[1], attempts_of(record[2]), record[3] or ''
   return 'Qj'
 end
 

@@ -4,8 +4,11 @@
 --       'O<fence>', 'j' or ''               reads and raises the store's fence of this chat (I4).
 --                                           Reply 'O<revision>|<marks>', or 'o' if a higher fence is known
 --       'P<fence>', number of arguments that follow, then the effects (chat-state)
---                                           stores them if no higher fence is known (flag u: whatever is known).
+--                                           stores them if no higher fence is known ('' with flag u: whatever is known).
 --                                           Reply as commit: 'K<more> <revision>', 'ks'
+--       'G'                                 reads only. Reply 'O<revision>|<marks>'
+--       'M<inbound id>'                     Reply 'M1' if an effect of it is committed, else 'M0'
+--       'F<what>', name                     moves a damaged value aside. Reply 'F'
 -- Idempotent: a record by its id, effects by the commit's name. Invariants: I4, I5.
 
 local function fence_known(chat, k)
@@ -16,6 +19,12 @@ local function fence_known(chat, k)
     if fence and fence > highest then highest = fence end
   end
   return highest
+end
+
+local function raise_fence(chat, fence)
+  local row = base .. 'c:' .. chat
+  call('HSET', row, 'f', fence)
+  expire_row(row)
 end
 
 -- From now on grants of this chat look for its row.
@@ -33,10 +42,8 @@ end
 
 local function open_state(k, fence, at)
   local chat = ARGV[7 + k]
-  local row = base .. 'c:' .. chat
   if fence_known(chat, k) > tonumber(fence) then return 'o' end
-  call('HSET', row, 'f', fence)
-  expire_row(row)
+  raise_fence(chat, fence)
   local revision, marks = read_state(chat, true, ARGV[at] == 'j')
   return 'O' .. revision .. '|' .. marks
 end
@@ -51,6 +58,34 @@ local function commit_state(k, fence, at)
   local revision, more, has_row = apply_effects(chat, fence, at, stamp_stem .. fence)
   if not revision then return 'ks' end
   if has_row then note_row(chat, k) end
-  if not free then ids[receipt] = stamp_stem .. fence .. ':' .. revision end
+  if not free then
+    ids[receipt] = stamp_stem .. fence .. ':' .. revision
+    raise_fence(chat, fence)
+  end
   return 'K' .. more .. ' ' .. revision
+end
+
+local function read_only(k)
+  local revision, marks = read_state(ARGV[7 + k], true, false)
+  return 'O' .. revision .. '|' .. marks
+end
+
+local function tell_committed(k, id)
+  local stamp = stamp_of(ARGV[7 + k] .. ' ' .. id)
+  return stamp and match(stamp, '^%d+:(%d+)') ~= '0' and 'M1' or 'M0'
+end
+
+-- Nothing can be done with it, and nobody shall stumble over it again: kept for a look, out of the way.
+local function move_aside(k, what, name)
+  local chat = ARGV[7 + k]
+  local row, outbox = base .. 'c:' .. chat, base .. 'o:' .. chat
+  local from = what == 'outbox' and outbox or row
+  local field = what == 'checkpoint' and 'c' or what == 'marker' and 'm' or name
+  local value = call('HGET', from, field)
+  if not value then return 'F' end
+  call('HDEL', from, field)
+  if what == 'checkpoint' then call('HDEL', row, 'x', 'n') end
+  if what == 'marker' then call('HDEL', row, 'y') end
+  call('HSET', base .. 'damaged', what .. ' ' .. chat .. ' ' .. name .. ' ' .. format('%.0f', now_ms), value)
+  return 'F'
 end
