@@ -15,22 +15,25 @@ export class TicketQueue {
   /** Withdrawn tickets leave a hole; `head` is the first place not yet served. */
   private places: (QueuedTicket | null)[] = []
   private head = 0
-  private readonly placeOf = new Map<string, number>()
+  /** Made by the first ticket that waits: most chats never see one. */
+  private placeOf: Map<string, number> | null = null
 
   get size(): number {
-    return this.placeOf.size
+    return this.placeOf?.size ?? 0
   }
 
   has(ticket: string): boolean {
-    return this.placeOf.has(ticket)
+    return this.placeOf?.has(ticket) ?? false
   }
 
   push(entry: QueuedTicket): void {
+    this.placeOf ??= new Map()
     this.placeOf.set(entry.ticket, this.places.length)
     this.places.push(entry)
   }
 
   shift(): QueuedTicket | undefined {
+    if (!this.placeOf) return undefined
     while (this.head < this.places.length) {
       const entry = this.places[this.head]
       this.places[this.head] = null
@@ -46,8 +49,8 @@ export class TicketQueue {
   }
 
   remove(ticket: string): boolean {
-    const place = this.placeOf.get(ticket)
-    if (place === undefined) return false
+    const place = this.placeOf?.get(ticket)
+    if (!this.placeOf || place === undefined) return false
     this.places[place] = null
     this.placeOf.delete(ticket)
     this.compact()
@@ -59,14 +62,15 @@ export class TicketQueue {
   }
 
   private compact(): void {
-    if (this.placeOf.size === 0) {
+    if (!this.placeOf || this.placeOf.size === 0) {
       this.places = []
+      this.placeOf = null
       this.head = 0
       return
     }
     if (this.places.length < COMPACT_FROM || this.placeOf.size * 2 > this.places.length) return
     this.places = this.places.filter((entry) => entry !== null)
     this.head = 0
-    this.places.forEach((entry, place) => this.placeOf.set(entry!.ticket, place))
+    for (const [place, entry] of this.places.entries()) if (entry) this.placeOf.set(entry.ticket, place)
   }
 }

@@ -21,6 +21,7 @@ import {
   answerFor,
   endGrant,
   endSession,
+  grantAtOnce,
   grantNext,
   holds,
   isCommitted,
@@ -133,12 +134,16 @@ export function take(state: TurnMachineState, event: TicketEvent, now: number): 
     return { reply: { outcome: 'overflow' }, effects }
   const entered = key ?? emptyKey()
   if (!key) state.keys.set(event.key, entered)
-  const ticket = { session: event.session, ticket: event.ticket }
-  entered.queue.push(event.dedupeId === undefined ? ticket : { ...ticket, dedupeId: event.dedupeId })
-  grantNext(state, event.key, entered, now, effects, event.ticket)
+  const { session: name, ticket, dedupeId } = event
+  const entry = dedupeId === undefined ? { session: name, ticket } : { session: name, ticket, dedupeId }
+  if (entered.holder === null && entered.queue.size === 0) {
+    grantAtOnce(state, event.key, entered, entry, now)
+  } else {
+    entered.queue.push(entry)
+    grantNext(state, event.key, entered, now, effects, event.ticket)
+  }
   const reply = answerFor(state, event.key, entered, event.ticket, now, true)
   if (event.onlyIfFree && reply.outcome === 'queued') entered.queue.remove(event.ticket)
-  noteIdle(state, event.key, entered)
   return { reply, effects }
 }
 
@@ -209,7 +214,7 @@ export function commit(
 ): Outcome<CommitResult> {
   const effects: TurnEffect[] = []
   const key = state.keys.get(event.key)
-  const receipt = key?.receipts.get(event.ticket)
+  const receipt = key?.receipts?.get(event.ticket)
   if (receipt?.commitId === event.commitId) return { reply: receipt.result, effects }
   const alive = liveSession(state, event.session, now) !== undefined
   if (!key || (!holds(state, key, event) && !state.broken.has('fence-check'))) {

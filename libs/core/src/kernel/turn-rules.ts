@@ -3,6 +3,7 @@
  * and what is remembered after a turn. Not to be called by anything else.
  */
 import type { CommitResult } from '../contracts/state-store.js'
+import type { QueuedTicket } from './ticket-queue.js'
 import type { Grant, NudgeReply } from './turn-protocol.js'
 import type { KeyState, SessionState, TurnMachineState } from './turn-state.js'
 
@@ -46,16 +47,40 @@ export function grantNext(
       effects.push({ type: 'duplicate', session: next.session, key: keyName, ticket: next.ticket })
       continue
     }
-    const fence = nextFence(state, key, now)
-    const grant: Grant = { key: keyName, ticket: next.ticket, fence, previousHolder: key.previousHolder }
-    key.holder = { session: next.session, grant }
-    key.previousHolder = next.session
-    key.lastFence = fence
-    raiseFloor(state, fence)
-    session?.held.set(keyName, grant)
-    if (next.ticket !== asking) effects.push({ type: 'granted', session: next.session, grant })
+    grantTo(state, keyName, key, next, now, effects, asking)
     break
   }
+  noteIdle(state, keyName, key)
+}
+
+function grantTo(
+  state: TurnMachineState,
+  keyName: string,
+  key: KeyState,
+  next: QueuedTicket,
+  now: number,
+  effects: TurnEffect[],
+  asking?: string,
+): void {
+  const fence = nextFence(state, key, now)
+  const grant: Grant = { key: keyName, ticket: next.ticket, fence, previousHolder: key.previousHolder }
+  key.holder = { session: next.session, grant }
+  key.previousHolder = next.session
+  key.lastFence = fence
+  raiseFloor(state, fence)
+  state.sessions.get(next.session)?.held.set(keyName, grant)
+  if (next.ticket !== asking) effects.push({ type: 'granted', session: next.session, grant })
+}
+
+/** A ticket that meets a free key with nobody in line: the common case, without any line. */
+export function grantAtOnce(
+  state: TurnMachineState,
+  keyName: string,
+  key: KeyState,
+  ticket: QueuedTicket,
+  now: number,
+): void {
+  grantTo(state, keyName, key, ticket, now, [], ticket.ticket)
   noteIdle(state, keyName, key)
 }
 
@@ -139,10 +164,11 @@ export function isCommitted(
   now: number,
 ): boolean {
   if (id === undefined || state.broken.has('dedupe')) return false
-  return (key.committed.get(id) ?? 0) > now
+  return (key.committed?.get(id) ?? 0) > now
 }
 
 export function noteCommitted(state: TurnMachineState, key: KeyState, id: string, now: number): void {
+  key.committed ??= new Map()
   key.committed.delete(id)
   key.committed.set(id, now + state.limits.dedupeMs)
   for (const [oldest, until] of key.committed) {
@@ -159,6 +185,7 @@ export function noteReceipt(
   now: number,
 ): void {
   const leaseMs = state.sessions.get(event.session)?.leaseMs ?? 0
+  key.receipts ??= new Map()
   key.receipts.delete(event.ticket)
   key.receipts.set(event.ticket, { commitId: event.commitId, result, expiresAt: now + 2 * leaseMs })
   for (const [ticket, receipt] of key.receipts) {

@@ -33,10 +33,10 @@ export interface KeyState {
   /** Recorded at every grant, however that turn ends (I8). */
   previousHolder: string | null
   lastFence: number
-  /** By ticket: lets a repeated commit answer what the first one answered. */
-  receipts: Map<string, Receipt>
-  /** Committed inbound ids and when each is forgotten, oldest first (Z3). */
-  committed: Map<string, number>
+  /** By ticket: lets a repeated commit answer what the first one answered. Null until there is one. */
+  receipts: Map<string, Receipt> | null
+  /** Committed inbound ids and when each is forgotten, oldest first (Z3). Null until there is one. */
+  committed: Map<string, number> | null
 }
 
 /** Told which keys are idle (no holder, nobody waits), so that the owner may forget them (X1). */
@@ -95,7 +95,7 @@ export function emptyKey(): KeyState {
     queue: new TicketQueue(),
     previousHolder: null,
     lastFence: 0,
-    receipts: new Map(),
-    committed: new Map(),
+    receipts: null,
+    committed: null,
   }
 }

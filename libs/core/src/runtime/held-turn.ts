@@ -15,13 +15,14 @@ import type { RepairEnd } from './repair-queue.js'
 export interface TurnHost {
   /** Looks at the clock; false after the loss, which it may bring about itself. */
   trusted(): boolean
-  /** Sends until answered; resolves at the first answer or when the session is gone. `firstTried` as said there. */
-  release(grant: Grant, firstTried: () => void): Promise<RepairEnd>
-  commit(grant: Grant, n: number, effects: Effects, release: boolean): Promise<RepairEnd>
+  /** Sends until answered. `ended`: answered, or the session is gone. `firstTried`: the first attempt is over. */
+  release(ended: () => void, firstTried: () => void): void
+  /** Sends until answered, the n-th commit of this turn. */
+  commit(n: number, effects: Effects, release: boolean, ended: (end: RepairEnd) => void): void
   /** The turn is over for good: forget it. */
-  ended(turn: HeldTurn): void
+  ended(): void
   /** A commit was refused: tell whoever listens. */
-  refused(turn: HeldTurn): void
+  refused(): void
 }
 
 export class HeldTurn implements Turn {
@@ -92,18 +93,20 @@ export class HeldTurn implements Turn {
   }
 
   release(): Promise<void> {
-    this.releasing ??= this.releaseOnce()
+    this.releasing ??= this.working ? this.releaseAfterWork() : this.releaseNow()
     return this.releasing
   }
 
-  private async releaseOnce(): Promise<void> {
-    // A commit with release under way makes this one unnecessary; any other has to land first.
-    while (this.working) await this.working.catch(() => undefined)
-    if (this.status !== 'held') return
+  private releaseNow(): Promise<void> {
+    if (this.status !== 'held') return Promise.resolve()
     this.status = 'ending'
-    await new Promise<void>((firstTried) => {
-      void this.host.release(this.grant, firstTried).then(() => this.end())
-    })
+    return new Promise((firstTried) => this.host.release(() => this.end(), firstTried))
+  }
+
+  /** A commit with release under way makes this one unnecessary; any other has to land first. */
+  private async releaseAfterWork(): Promise<void> {
+    while (this.working) await this.working.catch(() => undefined)
+    await this.releaseNow()
   }
 
   async commit(effects: Effects, options: { release?: boolean } = {}): Promise<CommitResult> {
@@ -120,7 +123,9 @@ export class HeldTurn implements Turn {
   private async commitOnce(effects: Effects, release: boolean): Promise<CommitResult> {
     if (release) this.status = 'ending'
     this.commits += 1
-    const end = await this.host.commit(this.grant, this.commits, effects, release)
+    const end = await new Promise<RepairEnd>((ended) =>
+      this.host.commit(this.commits, effects, release, ended),
+    )
     if (end === 'session-lost' || end === 'done') throw this.lostError ?? this.over()
     if ('failed' in end) {
       // Not acceptable and without effect: the turn goes on, and whoever asked may release it.
@@ -129,7 +134,7 @@ export class HeldTurn implements Turn {
     }
     if (end.commit.outcome === 'refused') {
       const unheard = this.lose('superseded')
-      if (unheard) this.host.refused(this)
+      if (unheard) this.host.refused()
     } else if (release) {
       this.end()
     }
@@ -138,7 +143,7 @@ export class HeldTurn implements Turn {
 
   private end(): void {
     if (this.status !== 'lost') this.status = 'ended'
-    this.host.ended(this)
+    this.host.ended()
   }
 
   private over(): LeaseLostError {

@@ -5,6 +5,7 @@
  */
 import { CoordinationUnavailableError } from '../contracts/errors.js'
 import type { Timer } from '../contracts/clock.js'
+import type { CommitResult } from '../contracts/state-store.js'
 import { Backoff } from './backoff.js'
 import type { BackendContext, CoordinationBackend, Repair, RepairReply } from './coordination-backend.js'
 
@@ -34,20 +35,19 @@ export class RepairQueue {
 
   /**
    * Sends `repair` until it is answered.
+   * @param end called once: with the answer, or when its session is gone.
    * @param firstTried called when the first attempt is over, whatever came of it.
    */
-  run(repair: Repair, firstTried?: () => void): Promise<RepairEnd> {
-    return new Promise((end) => {
-      const item: Item = { repair, end, inFlight: false, ended: false }
-      this.firstTries.add(item)
-      void this.attempt(item).then(() => {
-        this.firstTries.delete(item)
-        if (!item.ended) {
-          this.pending.add(item)
-          this.arm()
-        }
-        firstTried?.()
-      })
+  run(repair: Repair, end: (outcome: RepairEnd) => void, firstTried?: () => void): void {
+    const item: Item = { repair, end, inFlight: false, ended: false }
+    this.firstTries.add(item)
+    this.attempt(item, () => {
+      this.firstTries.delete(item)
+      if (!item.ended) {
+        this.pending.add(item)
+        this.arm()
+      }
+      firstTried?.()
     })
   }
 
@@ -120,34 +120,40 @@ export class RepairQueue {
     this.timer?.cancel()
     this.timer = null
     for (const item of this.pending) {
-      if (!item.inFlight) void this.attempt(item)
+      if (!item.inFlight) this.attempt(item)
     }
     if (this.pending.size > 0) this.arm()
   }
 
-  private async attempt(item: Item): Promise<void> {
+  private attempt(item: Item, tried?: () => void): void {
     item.inFlight = true
-    try {
-      this.finish(item, await this.send(item.repair))
-    } catch (error) {
-      // Anything but "fate unknown" is a final answer about this very entry.
-      if (error instanceof CoordinationUnavailableError) return
-      this.finish(item, { failed: error instanceof Error ? error : new Error(String(error)) })
-    } finally {
-      item.inFlight = false
-    }
+    this.send(item.repair).then(
+      (answer) => {
+        item.inFlight = false
+        this.finish(item, typeof answer === 'object' ? { commit: answer } : 'done')
+        tried?.()
+      },
+      (error: unknown) => {
+        item.inFlight = false
+        // Anything but "fate unknown" is a final answer about this very entry.
+        if (!(error instanceof CoordinationUnavailableError)) this.finish(item, { failed: asError(error) })
+        tried?.()
+      },
+    )
   }
 
-  private async send(repair: Repair): Promise<Exclude<RepairReply, 'unknown'>> {
+  private send(repair: Repair): Promise<void | CommitResult> {
     switch (repair.kind) {
       case 'release':
-        await this.backend.release(repair)
-        return 'done'
+        return this.backend.release(repair)
       case 'withdraw':
-        await this.backend.withdraw(repair)
-        return 'done'
+        return this.backend.withdraw(repair)
       case 'commit':
-        return { commit: await this.backend.commit(repair) }
+        return this.backend.commit(repair)
     }
   }
+}
+
+function asError(error: unknown): Error {
+  return error instanceof Error ? error : new Error(String(error))
 }

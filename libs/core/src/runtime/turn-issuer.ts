@@ -4,9 +4,10 @@
  * parked until one succeeds.
  */
 import type { LeaseLostReason } from '../contracts/errors.js'
+import type { Effects } from '../contracts/state-store.js'
 import type { Grant, Repair } from './coordination-backend.js'
 import { HeldTurn, type TurnHost } from './held-turn.js'
-import type { RepairQueue } from './repair-queue.js'
+import type { RepairEnd, RepairQueue } from './repair-queue.js'
 import type { Session, SessionKeeper } from './session-keeper.js'
 import { disarm, type Ticket } from './ticket.js'
 
@@ -49,44 +50,24 @@ export class TurnIssuer {
       return
     }
     this.parked.delete(ticket)
-    const turn = new HeldTurn(grant, ticket.state, this.hostOf(ticket, session))
+    const turn = new HeldTurn(grant, ticket.state, new IssuedTurn(this, this.options, ticket, session, grant))
     ticket.status = 'held'
     ticket.turn = turn
     disarm(ticket)
     ticket.settle.resolve(turn)
   }
 
-  private hostOf(ticket: Ticket, session: Session): TurnHost {
-    const base = { session: session.name, key: ticket.request.key, ticket: ticket.id }
-    return {
-      trusted: () => this.options.keeper().trusted(session),
-      release: (grant, firstTried) =>
-        this.options.repairs.run(
-          { kind: 'release', ...base, fence: grant.fence, ...noteOf(grant) },
-          firstTried,
-        ),
-      commit: (grant, n, effects, release) =>
-        this.options.repairs.run({
-          kind: 'commit',
-          ...base,
-          fence: grant.fence,
-          commitId: `${ticket.id}#${n}`,
-          effects,
-          release,
-          leaseMs: this.options.leaseMs,
-          ...noteOf(grant),
-        }),
-      ended: () => {
-        ticket.status = 'done'
-        this.options.forget(ticket)
-      },
-      refused: () => {
-        this.options.forget(ticket)
-        ticket.status = 'done'
-        if (ticket.grant) this.giveBack(session, ticket.grant)
-        this.tellLost(ticket.request.key, 'superseded')
-      },
-    }
+  /** The turn is over: nothing is known of its ticket any more. */
+  ended(ticket: Ticket): void {
+    ticket.status = 'done'
+    this.options.forget(ticket)
+  }
+
+  /** A commit was refused: somebody else has written. What is still held of it, if anything, is given back. */
+  refused(ticket: Ticket, session: Session, grant: Grant): void {
+    this.ended(ticket)
+    this.giveBack(session, grant)
+    this.tellLost(ticket.request.key, 'superseded')
   }
 
   lose(ticket: Ticket, reason: LeaseLostReason, silent = false): void {
@@ -99,15 +80,7 @@ export class TurnIssuer {
   }
 
   giveBack(session: Session, grant: Grant): void {
-    const { key, fence, ticket } = grant
-    void this.options.repairs.run({
-      kind: 'release',
-      session: session.name,
-      key,
-      fence,
-      ticket,
-      ...noteOf(grant),
-    })
+    this.options.repairs.run(releaseOf(session, grant), ignored)
   }
 
   withdraw(ticket: Ticket): void {
@@ -118,10 +91,52 @@ export class TurnIssuer {
       key: ticket.request.key,
       ticket: ticket.id,
     }
-    void this.options.repairs.run(repair)
+    this.options.repairs.run(repair, ignored)
   }
 }
 
-function noteOf(grant: Grant): { note?: string } {
-  return grant.note === undefined ? {} : { note: grant.note }
+/** What a turn in the application's hands asks of its shard. One small object a turn: this is the fast path. */
+class IssuedTurn implements TurnHost {
+  constructor(
+    private readonly issuer: TurnIssuer,
+    private readonly options: TurnIssuerOptions,
+    private readonly ticket: Ticket,
+    private readonly session: Session,
+    private readonly grant: Grant,
+  ) {}
+
+  trusted(): boolean {
+    return this.options.keeper().trusted(this.session)
+  }
+
+  release(ended: () => void, firstTried: () => void): void {
+    this.options.repairs.run(releaseOf(this.session, this.grant), ended, firstTried)
+  }
+
+  commit(n: number, effects: Effects, release: boolean, ended: (end: RepairEnd) => void): void {
+    const { leaseMs, repairs } = this.options
+    const { key, fence, ticket, note } = this.grant
+    const commitId = `${ticket}#${n}`
+    const request = { session: this.session.name, key, fence, ticket, commitId, effects, release, leaseMs }
+    const repair: Repair =
+      note === undefined ? { kind: 'commit', ...request } : { kind: 'commit', ...request, note }
+    repairs.run(repair, ended)
+  }
+
+  ended(): void {
+    this.issuer.ended(this.ticket)
+  }
+
+  refused(): void {
+    this.issuer.refused(this.ticket, this.session, this.grant)
+  }
 }
+
+function releaseOf(session: Session, { key, fence, ticket, note }: Grant): Repair {
+  return note === undefined
+    ? { kind: 'release', session: session.name, key, fence, ticket }
+    : { kind: 'release', session: session.name, key, fence, ticket, note }
+}
+
+/** Nobody waits for this repair. */
+function ignored(): void {}

@@ -253,7 +253,7 @@ class Walk {
     act()
     this.past.push(() => {
       // Its receipt may be gone, overwritten by a later commit of that ticket; a client never resends such a one.
-      if (this.state.keys.get(grant.key)?.receipts.get(grant.ticket)?.commitId !== commitId) return
+      if (this.state.keys.get(grant.key)?.receipts?.get(grant.ticket)?.commitId !== commitId) return
       const before = stored
       act()
       if (stored !== before) this.model.violations.push('I9: a copy of a commit was stored again')
