@@ -9,7 +9,7 @@ import { parse } from './imports/read.mjs'
 import { trackedFiles } from './project-files.mjs'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
-const TESTS = /\.spec\.ts$|^libs\/core\/src\/testing\/.*\.ts$|(^|\/)test\/.*suite[^/]*\.ts$/
+const TESTS = /[.-]spec\.ts$|^libs\/core\/src\/testing\/.*\.ts$|(^|\/)test\/.*suite[^/]*\.ts$/
 
 /** @returns {Array<{ file: string, name: string }>} */
 export function testNames() {

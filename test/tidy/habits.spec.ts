@@ -68,7 +68,7 @@ describe('habits', () => {
     const bare = code.filter(
       (path) => !/^\s*(#!.*\n|\/\*\* @jest-config-loader.*\n)?\s*(\/\*\*|\/\/)/.test(read(path)),
     )
-    expect(bare.filter((path) => !isTest(path) || path.endsWith('.spec.ts'))).toEqual([])
+    expect(bare.filter((path) => !isTest(path) || /[.-]spec\.ts$/.test(path))).toEqual([])
   })
 })
 

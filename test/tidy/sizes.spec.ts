@@ -12,7 +12,7 @@ const SPEC_LINES = 400
 const HARD_LIMIT = 400
 const FUNCTION_LINES = 40
 
-const isSpec = (path: string) => /\.(spec|suite)\.ts$/.test(path)
+const isSpec = (path: string) => /([.-]spec|\.suite)\.ts$/.test(path)
 
 interface Oversize {
   max: number

@@ -17,7 +17,7 @@ export function read(path: string): string {
 export const code = paths.filter((path) => /\.(ts|mjs|js)$/.test(path) && !path.endsWith('.d.ts'))
 
 /** Tests, the exported suites of tests among them, and what only tests use. */
-export const isTest = (path: string): boolean => /(^|\/)test\/|\.(spec|suite)\.ts$/.test(path)
+export const isTest = (path: string): boolean => /(^|\/)test\/|([.-]spec|\.suite)\.ts$/.test(path)
 
 /** What is shipped: sources of packages and applications. */
 export const shipped = code.filter((path) => /^(libs|apps)\/[^/]+\/src\//.test(path))

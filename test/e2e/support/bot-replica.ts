@@ -1,0 +1,144 @@
+/**
+ * A small bot as a process of its own, for tests that kill, freeze, block and drain it. Messages come in over its
+ * standard input (or by Telegram's long polling, if TELEGRAM_ROOT is set); what happens goes out as events, a send
+ * as `sent`. What it does with a message stands in the message: see `handlers`.
+ */
+import { Redis } from 'ioredis'
+import { Bot, type BotConfig, type Logger, type Message, type Provider } from '@botmesh/core'
+import { FakeProvider } from '@botmesh/core/testing'
+import { RedisStore } from '@botmesh/redis-store'
+import { TelegramProvider } from '@botmesh/telegram'
+import { onCommand, tell } from '../../support/replica-side.js'
+import { addHandlers, blockLoop } from './bot-handlers.js'
+import { hammer } from './hammer.js'
+
+const env = (name: string): string | undefined => process.env[name]
+const replicaId = env('REPLICA_ID') ?? 'unnamed'
+const report = (event: string, fields: object = {}): void => tell(event, { at: Date.now(), ...fields })
+
+const log =
+  (level: string) =>
+  (details: object, text: string): void => {
+    const { err } = details as { err?: unknown }
+    report('log', { level, text, ...(err instanceof Error ? { error: `${err.name}: ${err.message}` } : {}) })
+  }
+const logger: Logger = { debug: () => undefined, info: log('info'), warn: log('warn'), error: log('error') }
+
+const store = new RedisStore({ url: env('REDIS_URL'), prefix: env('PREFIX') ?? 'e2e' })
+const coordinator = store.coordinator({
+  leaseMs: Number(env('LEASE_MS') ?? 2000),
+  replicaId,
+  maxPollMs: Number(env('MAX_POLL_MS') ?? 100),
+  logger,
+})
+const fake = new FakeProvider({ id: 'line:e2e' })
+fake.platform.onSend(({ to, text }) => report('sent', { chat: to.chatId, text }))
+const bot = new Bot(config(provider()))
+addHandlers(bot, replicaId, report)
+listen()
+onCommand(
+  (command) => void obey(command).catch((error: unknown) => report('failed', { error: String(error) })),
+)
+process.once('SIGTERM', () => void end())
+if (env('GATED') === undefined) await start()
+else report('waiting')
+
+function provider(): Provider {
+  const apiRoot = env('TELEGRAM_ROOT')
+  if (apiRoot === undefined) return fake
+  return new TelegramProvider({
+    token: env('TELEGRAM_TOKEN') ?? '',
+    account: 'e2e',
+    apiRoot,
+    pollTimeoutMs: '2s',
+  })
+}
+
+function config(transport: Provider): BotConfig {
+  const duration = (name: string, option: string) =>
+    env(name) === undefined ? {} : { [option]: Number(env(name)) }
+  return {
+    provider: transport,
+    store,
+    logger,
+    coordination: {
+      coordinator,
+      ...duration('TURN_WAIT_MS', 'turnWaitMs'),
+      ...duration('SETTLE_MS', 'settleMs'),
+    },
+    ...(env('DURABILITY') === '1' ? { durability: { retryMs: 200 } } : {}),
+    ...duration('DRAIN_MS', 'drainMs'),
+  }
+}
+
+function listen(): void {
+  bot.on('message:handled', ({ message, key, fence, previousHolder, seq }) =>
+    report('handled', { id: message.id, key, body: message.body, fence, previousHolder, seq }),
+  )
+  bot.on('coordination:handover', ({ bot: _, ...event }) => report('handover', event))
+  bot.on('coordination:lease-lost', ({ key, reason }) => report('lease-lost', { key, reason }))
+  bot.on('coordination:leader', ({ name, fence }) => report('leader', { name, fence }))
+  bot.on('coordination:follower', ({ name, reason }) => report('follower', { name, reason }))
+  bot.on('error', ({ error }) => {
+    const { code, details } = error as { code?: string; details?: object }
+    report('error', { error: String(error), code, details })
+  })
+}
+
+async function start(): Promise<void> {
+  const lead = env('LEAD')
+  if (lead !== undefined) {
+    coordinator.elections.campaign(lead, {
+      onLead: ({ name, fence }) => report('leader', { name, fence }),
+      onFollow: (reason) => report('follower', { name: lead, reason }),
+    })
+  }
+  // Scenario 21: twice is once.
+  await Promise.all([bot.start(), bot.start()])
+  report('started', { incarnation: coordinator.incarnation })
+}
+
+async function obey(command: Record<string, unknown>): Promise<void> {
+  switch (command['do']) {
+    case 'start':
+      return start()
+    case 'receive':
+      return receive(command['message'] as Partial<Message>)
+    case 'block':
+      return blockLoop(Number(command['ms']))
+    case 'hammer':
+      return hammerOn(String(command['key']), Number(command['turns']))
+    case 'status':
+      return report('status', {
+        incarnation: coordinator.incarnation,
+        status: coordinator.status.status,
+        ready: bot.health().ready,
+        inFlight: bot.health().inFlight,
+        resources: process.getActiveResourcesInfo().length,
+      })
+  }
+}
+
+async function receive(message: Partial<Message>): Promise<void> {
+  try {
+    await fake.receive(message)
+    report('accepted', { id: message.id })
+  } catch (error) {
+    report('refused', { id: message.id, error: String(error), code: (error as { code?: string }).code })
+  }
+}
+
+async function hammerOn(key: string, turns: number): Promise<void> {
+  const witness = new Redis(env('REDIS_URL') ?? '')
+  report('hammered', await hammer(coordinator, witness, key, turns))
+  witness.disconnect()
+}
+
+/** As a deploy does. No process.exit: what ends this process is that nothing is left open. */
+async function end(): Promise<void> {
+  report('stopping')
+  await bot.stop()
+  await coordinator.stop()
+  report('stopped')
+  process.stdin.unref()
+}
