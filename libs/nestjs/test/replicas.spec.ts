@@ -38,7 +38,7 @@ class Handovers {
   }
 }
 
-async function replica(store: MemoryStore, replicaId: string) {
+async function replica(store: MemoryStore, replicaId: string, durability = false) {
   const provider = new TestProvider()
   const coordinator = store.coordinator({ replicaId, leaseMs: 1000 })
   const { app } = await runApp({
@@ -47,6 +47,7 @@ async function replica(store: MemoryStore, replicaId: string) {
       BotmeshModule.forRoot({
         provider,
         store,
+        durability,
         coordination: { coordinator, handover: { fallback: 'notify', notifyMessage: 'sorry' } },
       }),
     ],
@@ -79,6 +80,21 @@ describe('two replicas', () => {
     a.coordinator.crash()
     await b.provider.deliver('ana', 'S')
     expect(await b.provider.replies('ana', 1)).toEqual(['address?'])
+  })
+
+  it('D1, H7: killed while it asks the next question, with durability: the answer before is not taken for it too', async () => {
+    const store = new MemoryStore()
+    const [a, b] = [await replica(store, 'a', true), await replica(store, 'b', true)]
+    await a.provider.deliver('ana', 'order')
+    await a.provider.replies('ana', 1)
+    await until(() => a.bot.health().inFlight === 0)
+    a.provider.silent = true
+    await a.provider.deliver('ana', 'M')
+    await a.provider.replies('ana', 2)
+    a.coordinator.crash()
+    await b.provider.deliver('ana', 'Main Street 1')
+    // Whether `address?` was sent is unknown to b, so it is not asked twice.
+    expect(await b.provider.replies('ana', 1)).toEqual(['M to Main Street 1'])
   })
 
   it('H6: an asynchronous conversation cannot move; the person is told', async () => {

@@ -30,6 +30,8 @@ export class TestProvider implements Provider {
   readonly calls: WebhookRequest[] = []
   readonly attachedTo: UpgradeServer[] = []
   starts = 0
+  /** The platform takes what is sent and never answers. */
+  silent = false
   private sink: ProviderSink | undefined
   private waiting: (() => void)[] = []
   private current: ProviderState = { status: 'closed', reason: 'not started' }
@@ -65,6 +67,7 @@ export class TestProvider implements Provider {
   send(to: SendTarget, content: OutgoingContent): Promise<Sent> {
     this.sent.push({ chatId: to.chatId, text: content.text ?? '' })
     for (const wake of this.waiting.splice(0)) wake()
+    if (this.silent) return new Promise(() => undefined)
     return Promise.resolve({ id: `out-${this.sent.length}` })
   }
 

@@ -2,7 +2,7 @@
  * A message for a chat whose conversation has no live copy here: carries out what the hand-over policy decides
  * (kernel/handover-policy.ts), and reports it (H9).
  */
-import type { ConversationMarker, FlowCheckpoint } from '../contracts/checkpoint-store.js'
+import type { ConversationMarker, FlowCheckpoint, KeptAnswer } from '../contracts/checkpoint-store.js'
 import { StoreError } from '../contracts/errors.js'
 import {
   decideArrival,
@@ -155,7 +155,8 @@ async function resumption(
   const held = await Promise.all((checkpoint.held ?? []).map((kept) => readKept(kept, scope)))
   start.held = held.filter((one) => one !== null)
   // Where others wait already, this message does too; else it is used up by starting the step over (K1).
-  const queued = message !== null && (mode === 'kept' || start.held.length > 0)
+  const queued =
+    message !== null && !beganThis(scope, checkpoint) && (mode === 'kept' || start.held.length > 0)
   if (mode === 'start-over') {
     start.actingRecordId = checkpoint.recordId ?? null
     if (queued) start.held.push(message)
@@ -168,6 +169,19 @@ async function resumption(
   start.kept = { form, mark: { question: 0, sends: skipSends, timeoutMs: null } }
   start.actingRecordId = given.recordId
   return { skipSends, given, kept: true }
+}
+
+/**
+ * The record is worked on again after a death: what began this step, or waits behind it, is in the checkpoint already
+ * and is not an answer to what comes next.
+ */
+function beganThis({ recordId }: TurnScope, { answer, held = [], recordId: began }: FlowCheckpoint): boolean {
+  if (recordId === null) return false
+  return began === recordId || [answer, ...held].some((one) => one !== undefined && pointsTo(one, recordId))
+}
+
+function pointsTo(kept: KeptAnswer, recordId: string): boolean {
+  return 'recordId' in kept && kept.recordId === recordId
 }
 
 async function fallback(engine: ArrivalHost, scope: TurnScope, was: Interrupted): Promise<boolean> {
