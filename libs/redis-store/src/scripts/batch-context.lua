@@ -35,7 +35,7 @@
 --   c:<chat>     hash, the row: c r x checkpoint, revision, expiry; m y marker, expiry; f fence; k kept record
 --   j:<chat> jq:<chat> due  journal, see journal.lua          o:<chat>     outbox, hash: key -> '<status> <hash> <json>'
 --
--- Invariants: I1 one live holder a chat, I2 grants in ticket order among live tickets, I3 fences grow.
+-- Invariants: I1 one live holder a chat, I3 grants in ticket order among live tickets, I6 fences grow.
 -- A chat without a record in `holders` has no waiters: whoever removes a record grants the next ticket first.
 local call, format, find, sub, match, byte = redis.call, string.format, string.find, string.sub, string.match, string.byte
 local base, session, lease_ms, window_ms = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
@@ -65,7 +65,7 @@ local stamp_stem = format('%.0f', now_ms) .. ':'
 -- Milliseconds that the caller's session still lives: <= 0 if it is dead.
 local own_life = session == '' and 0 or call('PTTL', base .. 's:' .. session)
 
--- I3: a hybrid clock, greater than every fence of this shard (floor), of this chat (its trace) and than the time.
+-- I6: a hybrid clock, greater than every fence of this shard (floor), of this chat (its trace) and than the time.
 -- The number is written in two parts, because formatting a large one costs more than all else that a grant does.
 local fence_stem, fence_tail
 local HUNDRED = '00010203040506070809101112131415161718192021222324252627282930313233343536373839404142434445464748495051525354555657585960616263646566676869707172737475767778798081828384858687888990919293949596979899'

@@ -4,7 +4,7 @@
 -- Journal: j:<chat> hash: id -> '<seq> <json>', '<id> a' -> '<attempts> <due ms>', '<id> e' -> last error;
 --          jq:<chat> list of ids, oldest first; due zset: chat -> ms since when its oldest record has waited;
 --          dead zset: '<chat> <id>' -> ms, dead letters (their content in hash dead-letters).
--- Invariants: I4 no write of a lower fence lands after a higher one has read or written; I5 no acknowledged message
+-- Invariants: I5 no write of a lower fence lands after a higher one has read or written; I12 no acknowledged message
 -- without its effect; the oldest record of a chat is worked on first.
 
 -- Notes an arrival: the last message, and a record if `json` is given. Returns '+' new, '=' known.

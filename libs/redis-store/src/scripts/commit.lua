@@ -3,7 +3,7 @@
 -- Entry 'K<fence> <note>' , number of arguments that follow, 'r' to end the turn or '', then the effects (chat-state)
 -- Reply 'K<more> <revision>'  stored, now or by an earlier copy of this commit
 --       'ks' another holds the chat, or the revision is not the expected one;  'ka' nobody holds it
--- Idempotent by the commit's name. Invariants: I4, I5: requires that the chat's current fence is the writer's.
+-- Idempotent by the commit's name. Invariants: I5, I12: requires that the chat's current fence is the writer's.
 local function commit(k, fence, note, at)
   local chat = ARGV[7 + k]
   local ends, effects = ARGV[at] == 'r', at + 1

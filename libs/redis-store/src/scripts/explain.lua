@@ -2,6 +2,7 @@
 --
 -- Entry 'X<fence>'   Reply 'X<ticket> <fence> <revision>|<trace>|<chat>', or 'x' if the session does not hold it
 -- Reads only.
+-- Invariants: I10, of which it is the backend's half: a grant whose notice was lost is found by its fence.
 local function explain(fence)
   local chat = call('HGET', base .. 'h:' .. session, fence)
   if not chat then return 'x' end

@@ -1,7 +1,7 @@
 -- grant-rule: who is granted a chat next. Not a transition of its own: release, commit, withdraw, nudge, take and
 -- close-session end in it.
 --
--- Invariants: I1, I2, I3. Dead and withdrawn tickets are skipped (T8); a ticket whose inbound id has been committed
+-- Invariants: I1, I3, I6. Dead and withdrawn tickets are skipped (T8); a ticket whose inbound id has been committed
 -- meanwhile is dropped and its session told so (Z3).
 
 -- Milliseconds that a session still lives, asked once each; <= 0 if it is dead.

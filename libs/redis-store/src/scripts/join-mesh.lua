@@ -4,6 +4,7 @@
 -- ARGV  1 base  2 protocol version  3 layout  4 shards  5 windowMs
 -- Reply { 'ok' } or { 'differs', field, what the mesh has }
 -- A mesh without a live session may change everything but the protocol.
+-- Invariants: all of them hold only among replicas that agree on these; idempotent (I9).
 local mesh = ARGV[1] .. 'mesh'
 local fields = { 'protocol', 'layout', 'shards', 'windowMs' }
 local has = redis.call('HMGET', mesh, unpack(fields))

@@ -6,7 +6,7 @@
 --                                                     Reply 'B', or 'b' if a higher fence is known
 --       'Q<id>'   a record, or '' for the oldest. Reply 'Qj' announcing its four values, or 'QJ' for none
 --       'V<key>', status, entry's JSON, its hash       what became of a send, if its entry is still there. Reply 'V'
--- Invariants: I4 (a failure is counted under the highest fence only); 'sent' is never replaced.
+-- Invariants: I5 (a failure is counted under the highest fence only); 'sent' is never replaced.
 
 local function fail_record(k, fence, at)
   local chat, id = ARGV[7 + k], ARGV[at]

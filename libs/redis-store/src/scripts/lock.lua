@@ -3,7 +3,7 @@
 -- KEYS  1 holders (the floor of fences)
 -- ARGV  1 base  2 'acquire', 'renew' or 'release'  3 kind and name  4 token  5 ttlMs
 -- Reply acquire: the fence as text, or false if somebody holds it; renew, release: 1, or 0 if the token does not hold it
--- Fences come from the shard's hybrid clock, so they grow after expiry and loss too (I3).
+-- Invariants: I6: fences come from the shard's hybrid clock, so they grow after expiry and loss too.
 local call = redis.call
 local key = ARGV[1] .. 'lock:' .. ARGV[3]
 local holder = call('GET', key)

@@ -4,6 +4,7 @@
 -- ARGV  1 payload  2 keep  3 ttlMs
 -- Reply the entry's id. The stream ends ttlMs after its last entry. Published where a connection may listen; where
 -- publishing is denied the entry is kept all the same.
+-- Invariants: none is at stake; a copy of the call adds the entry again.
 local id = redis.call('XADD', KEYS[1], '*', 'p', ARGV[1])
 redis.call('XTRIM', KEYS[1], 'MAXLEN', ARGV[2])
 redis.call('PEXPIRE', KEYS[1], ARGV[3])

@@ -3,7 +3,7 @@
 -- Entry 'U<n>'
 -- Reply 'G...' it holds the chat; 'Q...' it waits; 'D' it was dropped, its inbound id being committed;
 --       'X' there is no such ticket; 'L' the session is not alive
--- Idempotent. Invariants: I1, I2, I3.
+-- Idempotent. Invariants: I1, I3, I6.
 local function nudge(k, n)
   if own_life <= 0 then return 'L' end
   local chat, ticket = ARGV[7 + k], session .. ':' .. n

@@ -8,7 +8,7 @@
 --       'r' this grant is not the current one: ended before, or lost; for 'C' followed by s (another holds the
 --           chat) or a (nobody does)
 --       'c' (for 'C') ended before, by this very commit
--- Idempotent by fence. Invariants: I1, I2, I4.
+-- Idempotent by fence. Invariants: I1, I3, I5.
 
 -- Ends the current grant of a chat and grants the next; `record` is the holder's.
 local function hand_over(chat, record, fence, note)

@@ -4,7 +4,7 @@
 --       'H<floor>', replica, process   renews it. Reply 'H<process>' (another process that wrote for this replica id,
 --                                      or ''), announcing a payload: the fences it holds; 'L' if it is not alive
 --       'E<limit>'                     closes it: ends at most that many grants and tickets. Reply 'E0' done, 'E1' more
--- A session is created once and never again: renewing does not create (C3). Invariants: I1, I3 (the floor is raised to
+-- A session is created once and never again: renewing does not create (C3). Invariants: I1, I6 (the floor is raised to
 -- the highest fence that the replica has seen, which survives a failover that lost writes: Z5).
 
 local function lift_floor(floor)

@@ -1,7 +1,7 @@
 -- store-state: a chat's state for turns that live in another backend, and for bots without coordination.
 --
 -- Entry 'J<ms>', message id, record or ''   notes an arrival. Reply '+' new, '=' known
---       'O<fence>', 'j' or ''               reads and raises the store's fence of this chat (I4).
+--       'O<fence>', 'j' or ''               reads and raises the store's fence of this chat (I5).
 --                                           Reply 'O<revision>|<marks>', or 'o' if a higher fence is known
 --       'P<fence>', number of arguments that follow, then the effects (chat-state)
 --                                           stores them if no higher fence is known ('' with flag u: whatever is known).
@@ -9,7 +9,7 @@
 --       'G'                                 reads only. Reply 'O<revision>|<marks>'
 --       'M<inbound id>'                     Reply 'M1' if an effect of it is committed, else 'M0'
 --       'F<what>', name                     moves a damaged value aside. Reply 'F'
--- Idempotent: a record by its id, effects by the commit's name. Invariants: I4, I5.
+-- Idempotent: a record by its id, effects by the commit's name. Invariants: I5, I12.
 
 local function fence_known(chat, k)
   local highest = tonumber(call('HGET', base .. 'c:' .. chat, 'f') or 0) or 0

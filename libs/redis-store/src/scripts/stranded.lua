@@ -4,6 +4,7 @@
 -- ARGV  1 base  2 idleMs  3 limit
 -- Reply { chat ... }. Chats somebody works on are looked at again later: their place in the index moves back, so that
 -- they never hide the stranded ones behind them.
+-- Invariants: I12 needs it: a record whose replica died is found again. Changes nothing but the index.
 local call, match = redis.call, string.match
 local base, limit = ARGV[1], tonumber(ARGV[3])
 local clock = call('TIME')

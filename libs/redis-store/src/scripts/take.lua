@@ -10,7 +10,7 @@
 --       'L'   the session is not alive; no ticket
 --       'O'   the queue is full; no ticket
 -- Idempotent by ticket: a ticket that holds or waits is answered as it stands.
--- Invariants: I1, I2, I3; a session that is not alive is given nothing.
+-- Invariants: I1, I3, I6; a session that is not alive is given nothing.
 
 -- What a ticket that meets a record gets; `id` is '' or the inbound id.
 local function take_held(chat, record, ticket, id, only_if_free)

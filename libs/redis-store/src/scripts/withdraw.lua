@@ -1,6 +1,6 @@
 -- withdraw: a waiter gives up. If its ticket was granted meanwhile this ends that grant, which nobody has seen.
 --
--- Entry 'W<n>'   Reply 'W'   Idempotent. Invariants: I1, I2. A grant that nobody saw does not make its replica the
+-- Entry 'W<n>'   Reply 'W'   Idempotent. Invariants: I1, I3. A grant that nobody saw does not make its replica the
 -- previous holder: the trace keeps the one before.
 local function withdraw(k, n)
   local chat, ticket = ARGV[7 + k], session .. ':' .. n
