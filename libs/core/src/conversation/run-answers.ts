@@ -23,6 +23,8 @@ interface Held {
 
 export class Answers {
   #last: AnswerHeld = 'none'
+  /** It has not waited yet since the message that entered it. */
+  #entered = true
   #kept: KeptMark | null
   readonly #waiting: Held[]
   /** Record whose effects are made now, where it is not the span's (H7). */
@@ -37,8 +39,10 @@ export class Answers {
     this.#waiting = (start.held ?? []).map((answer) => this.#heldOf(answer))
   }
 
-  /** Of everything that the run was given. */
+  /** Of everything that the run was given. The message that entered a conversation counts too: until it waits for
+   * the first time there may be nothing of it in the store. */
   get standing(): AnswerHeld {
+    if (this.#last === 'none' && this.#entered && !this.run.ledger.holds) return 'unkept'
     if (this.#waiting.length === 0) return this.#last
     const kept = this.run.ledger.holds && this.#waiting.every(({ form }) => form !== null)
     return kept ? this.#last : 'unkept'
@@ -98,12 +102,14 @@ export class Answers {
   /** The run waits: the wait's mark holds everything. */
   settled(): void {
     this.#last = 'none'
+    this.#entered = false
     this.#kept = null
   }
 
   /** A new span begins. */
   begun(): void {
     this.#last = 'none'
+    this.#entered = false
     this.recordId = null
   }
 
