@@ -8,7 +8,7 @@
  */
 import { createHash } from 'node:crypto'
 import type { Clock, Timer } from '../contracts/clock.js'
-import { SendError } from '../contracts/errors.js'
+import { ConfigError, LeaseLostError, ProviderNotLeaderError, SendError } from '../contracts/errors.js'
 import type { OutgoingContent, Sent } from '../contracts/message.js'
 import type { Outbox, OutboxEntry } from '../contracts/outbox.js'
 import type { SendTarget } from '../contracts/provider.js'
@@ -155,8 +155,7 @@ export class SpanOutbox {
       Object.assign(entry, { status: 'sent', sent })
       return sent
     } catch (error) {
-      const uncertain = error instanceof SendError && error.outcome === 'uncertain'
-      Object.assign(entry, { status: uncertain ? 'uncertain' : 'failed', error: textOf(error) })
+      Object.assign(entry, { status: fateOf(error), error: textOf(error) })
       throw error
     } finally {
       this.unnoted.set(entry.key, entry)
@@ -212,6 +211,14 @@ function storable(content: OutgoingContent): OutgoingContent {
   if (content.media?.data === undefined) return content
   const { data: _data, ...media } = content.media
   return { ...content, media }
+}
+
+/** An error that the transport did not classify may have come after the request was written. */
+function fateOf(error: unknown): 'failed' | 'uncertain' {
+  if (error instanceof SendError) return error.outcome === 'uncertain' ? 'uncertain' : 'failed'
+  const neverTried =
+    error instanceof LeaseLostError || error instanceof ProviderNotLeaderError || error instanceof ConfigError
+  return neverTried ? 'failed' : 'uncertain'
 }
 
 function textOf(error: unknown): string {

@@ -51,7 +51,7 @@ async function play(
             ...(faults === null ? {} : { wrap: (backend) => faults.backend(backend) }),
           })
     const bot = new Bot({
-      provider,
+      provider: faults === null ? provider : faults.store(provider),
       store: data,
       clock,
       durability: { retryMs: 100 },
@@ -76,7 +76,7 @@ async function play(
     at,
     what,
     onCrash: () => (down = true),
-    counts: (name) => !/openSession|heartbeat/.test(name),
+    counts: (name) => !/openSession|heartbeat|start$|stop$/.test(name),
   })
   const b = await replica(store, null)
   const a = await replica(faults.store(store), faults)
