@@ -6,7 +6,7 @@
  *         live or cut → lost (the turn is gone: nothing is written any more)
  * In cut and lost everything tried rejects, for ever.
  */
-import type { HookResults } from '../contracts/checkpoint-store.js'
+import type { FlowCheckpoint, HookResults } from '../contracts/checkpoint-store.js'
 import type { Clock } from '../contracts/clock.js'
 import { LeaseLostError } from '../contracts/errors.js'
 import type { JournalRecord } from '../contracts/journal.js'
@@ -56,6 +56,8 @@ export class Span implements TurnScope {
   private tail: Promise<unknown> | undefined
   private revision: string | null
   private staged: ConversationChange | undefined
+  /** The checkpoint that it wrote last. */
+  private stored: ConversationChange['checkpoint']
   private written = 0
   private readonly onLost: (() => void) | undefined
 
@@ -187,6 +189,7 @@ export class Span implements TurnScope {
     return this.chain(async () => {
       const result = await this.init.access.write(this.conversationEffects(change))
       this.accept(result)
+      if (change.checkpoint !== undefined) this.stored = change.checkpoint
     })
   }
 
@@ -228,6 +231,11 @@ export class Span implements TurnScope {
       })
     }
     if (this.tail !== undefined) await this.tail.catch(() => undefined)
+  }
+
+  /** The checkpoint that the store has now, as far as this span knows; without what it staged. */
+  get storedCheckpoint(): Omit<FlowCheckpoint, 'revision'> | null | undefined {
+    return this.stored === undefined ? this.state?.checkpoint : this.stored
   }
 
   get hasStaged(): boolean {

@@ -226,7 +226,7 @@ export class TurnRunner {
 
 /** Records that the checkpoint left behind still points to: their sends are met again (H7). */
 function keptRecord(effects: Effects, span: Span): ReadonlySet<string> {
-  const checkpoint = effects.checkpoint === undefined ? span.state?.checkpoint : effects.checkpoint
+  const checkpoint = effects.checkpoint === undefined ? span.storedCheckpoint : effects.checkpoint
   const answer = checkpoint?.answer
   const kept = new Set(answer !== undefined && 'recordId' in answer ? [answer.recordId] : [])
   return checkpoint?.recordId === undefined ? kept : kept.add(checkpoint.recordId)
