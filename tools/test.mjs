@@ -35,7 +35,7 @@ const STAGES = [
   { name: 'types', run: () => runTool('typescript/bin/tsc', '-p', 'tsconfig.json'), needs: ['install'] },
   {
     name: 'lint',
-    run: () => runTool('oxlint/bin/oxlint', '--type-aware', '--deny-warnings'),
+    run: () => runTool('oxlint/bin/oxlint', '--type-aware', '--deny-warnings', '--format=unix'),
     needs: ['install'],
   },
   {

@@ -14,7 +14,8 @@ export const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 
 /** The environment of children: no colours unless somebody looks at a terminal. */
 export function childEnv() {
-  return process.stdout.isTTY ? { ...process.env } : { ...process.env, NO_COLOR: '1', FORCE_COLOR: '0' }
+  const { FORCE_COLOR: _, ...env } = process.env
+  return process.stdout.isTTY ? env : { ...env, NO_COLOR: '1' }
 }
 
 /**
