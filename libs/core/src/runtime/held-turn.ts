@@ -33,6 +33,8 @@ export class HeldTurn implements Turn {
   private commits = 0
   private working: Promise<unknown> | null = null
   private releasing: Promise<void> | null = null
+  /** The row's revision as this turn knows it: from the grant, then from its own commits. Undefined: unknown. */
+  private rowRevision: string | null | undefined
   /** Called once if the turn is lost. */
   onLost: ((reason: LeaseLostReason) => void) | null = null
 
@@ -40,7 +42,9 @@ export class HeldTurn implements Turn {
     private readonly grant: Grant,
     readonly state: ChatState | undefined,
     private readonly host: TurnHost,
-  ) {}
+  ) {
+    this.rowRevision = grant.revision
+  }
 
   get key(): string {
     return this.grant.key
@@ -138,7 +142,14 @@ export class HeldTurn implements Turn {
     } else if (release) {
       this.end()
     }
-    return end.commit
+    return this.withRevision(effects, end.commit)
+  }
+
+  /** Nobody else writes under this turn, so a commit that leaves the checkpoint alone need not look at its row. */
+  private withRevision(effects: Effects, result: CommitResult): CommitResult {
+    if (result.outcome === 'refused') return result
+    if (effects.checkpoint !== undefined || this.rowRevision === undefined) this.rowRevision = result.revision
+    return { ...result, revision: this.rowRevision }
   }
 
   private end(): void {
