@@ -40,6 +40,8 @@ export interface FaultPlan {
   /** What the client is told about pushes; default: what the backend says. */
   pushLive?: boolean
   delayMs?: number
+  /** Switches reconciliation off: heartbeats renew and say nothing. For tests of the tests. */
+  blind?: boolean
 }
 
 /** Each call fails in one of the four ways with `chance`; pushes are lost with the same chance. */
@@ -93,7 +95,12 @@ export class FaultyBackend implements CoordinationBackend {
   }
 
   heartbeat(request: HeartbeatRequest): Promise<HeartbeatReply> {
-    return this.call('heartbeat', () => this.inner.heartbeat(request))
+    return this.call('heartbeat', async () => {
+      if (!this.plan.blind) return this.inner.heartbeat(request)
+      const reply = await this.inner.heartbeat({ ...request, waiting: [], repairs: [] })
+      if (reply.outcome !== 'alive') return reply
+      return { ...reply, unknown: [], missing: [], waiting: [], repairs: [] }
+    })
   }
 
   take(request: TakeRequest): Promise<TakeReply> {
