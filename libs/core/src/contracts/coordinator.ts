@@ -26,9 +26,14 @@ export interface Turn {
   readonly signal: AbortSignal
   /** No I/O; monotonic clock. @throws LeaseLostError */
   assertHeld(): void
-  /** Ends the turn and grants the next ticket. Idempotent; resolves even if the backend is unreachable (it is then
-   * repaired in the background, L3). */
-  release(): Promise<void>
+  /**
+   * Ends the turn and grants the next ticket. Idempotent; resolves even if the backend is unreachable (it is then
+   * repaired in the background, L3).
+   * @param options.unused nothing was done under it, not even what `previousHolder` is for: the next grant names the
+   * holder before this one, whose copy in memory is still the truth (T7). A backend may ignore it; then that copy
+   * counts as stale.
+   */
+  release(options?: { unused?: boolean }): Promise<void>
   /**
    * Stores effects in the shared backend, fenced, in one trip; with `release` (default true) also ends the turn.
    * Only where the coordinator shares the store's backend (`sharesBackendWith`). A lost reply is repeated with the

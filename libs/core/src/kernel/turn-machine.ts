@@ -147,15 +147,19 @@ export function take(state: TurnMachineState, event: TicketEvent, now: number): 
   return { reply, effects }
 }
 
-/** Ends the grant of exactly that fence. Anything else is late and changes nothing (I5). */
+/**
+ * Ends the grant of exactly that fence. Anything else is late and changes nothing (I5).
+ * @param event.previousHolder given if nothing was done under the grant: the next one names this holder, too (I8).
+ */
 export function release(
   state: TurnMachineState,
-  event: { session: string; key: string; fence: number },
+  event: { session: string; key: string; fence: number; previousHolder?: string | null },
   now: number,
 ): Outcome<'released' | 'absent'> {
   const effects: TurnEffect[] = []
   const key = state.keys.get(event.key)
   if (!key || !holds(state, key, event)) return { reply: 'absent', effects }
+  if (event.previousHolder !== undefined) key.previousHolder = event.previousHolder
   endGrant(state, event.key, key)
   grantNext(state, event.key, key, now, effects)
   return { reply: 'released', effects }

@@ -26,8 +26,9 @@ export interface ChatAccess {
   write(effects: Effects): Promise<CommitResult>
   /** Stores and ends the turn. */
   finish(effects: Effects): Promise<CommitResult>
-  /** Ends the turn; stores nothing. Never rejects for an unreachable backend (L3). */
-  abandon(): Promise<void>
+  /** Ends the turn; stores nothing. Never rejects for an unreachable backend (L3).
+   * @param options.unused nothing was done under it, so whoever had the chat before is still its last holder (T7). */
+  abandon(options?: { unused?: boolean }): Promise<void>
 }
 
 export class SharedAccess implements ChatAccess {
@@ -56,8 +57,8 @@ export class SharedAccess implements ChatAccess {
     return this.turn.commit(effects)
   }
 
-  abandon(): Promise<void> {
-    return this.turn.release()
+  abandon(options?: { unused?: boolean }): Promise<void> {
+    return this.turn.release(options)
   }
 }
 
@@ -106,8 +107,8 @@ export class SeparateAccess implements ChatAccess {
     return result
   }
 
-  abandon(): Promise<void> {
-    return this.turn.release()
+  abandon(options?: { unused?: boolean }): Promise<void> {
+    return this.turn.release(options)
   }
 }
 
@@ -148,8 +149,8 @@ export class PlainAccess implements ChatAccess {
     return result
   }
 
-  async abandon(): Promise<void> {
-    await this.turn?.release()
+  async abandon(options?: { unused?: boolean }): Promise<void> {
+    await this.turn?.release(options)
   }
 
   private async set(checkpoint: NonNullable<Effects['checkpoint']>, expected: string | null) {

@@ -106,6 +106,9 @@ export interface ReleaseRequest {
   ticket: string
   /** `Grant.note`, absent if the grant had none or is not known any more. */
   note?: string
+  /** Given if nothing was done under the grant: its `previousHolder`, which the next grant is to name as well. A backend
+   * that cannot do that names this session, as after any other turn. */
+  previousHolder?: string | null
 }
 
 export interface WithdrawRequest {

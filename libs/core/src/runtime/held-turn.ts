@@ -16,7 +16,7 @@ export interface TurnHost {
   /** Looks at the clock; false after the loss, which it may bring about itself. */
   trusted(): boolean
   /** Sends until answered. `ended`: answered, or the session is gone. `firstTried`: the first attempt is over. */
-  release(ended: () => void, firstTried: () => void): void
+  release(ended: () => void, firstTried: () => void, unused: boolean): void
   /** Sends until answered, the n-th commit of this turn. */
   commit(n: number, effects: Effects, release: boolean, ended: (end: RepairEnd) => void): void
   /** The turn is over for good: forget it. */
@@ -96,21 +96,21 @@ export class HeldTurn implements Turn {
     return true
   }
 
-  release(): Promise<void> {
-    this.releasing ??= this.working ? this.releaseAfterWork() : this.releaseNow()
+  release({ unused = false }: { unused?: boolean } = {}): Promise<void> {
+    this.releasing ??= this.working ? this.releaseAfterWork() : this.releaseNow(unused && this.commits === 0)
     return this.releasing
   }
 
-  private releaseNow(): Promise<void> {
+  private releaseNow(unused: boolean): Promise<void> {
     if (this.status !== 'held') return Promise.resolve()
     this.status = 'ending'
-    return new Promise((firstTried) => this.host.release(() => this.end(), firstTried))
+    return new Promise((firstTried) => this.host.release(() => this.end(), firstTried, unused))
   }
 
   /** A commit with release under way makes this one unnecessary; any other has to land first. */
   private async releaseAfterWork(): Promise<void> {
     while (this.working) await this.working.catch(() => undefined)
-    await this.releaseNow()
+    await this.releaseNow(false)
   }
 
   async commit(effects: Effects, options: { release?: boolean } = {}): Promise<CommitResult> {

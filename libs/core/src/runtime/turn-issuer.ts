@@ -109,8 +109,10 @@ class IssuedTurn implements TurnHost {
     return this.options.keeper().trusted(this.session)
   }
 
-  release(ended: () => void, firstTried: () => void): void {
-    this.options.repairs.run(releaseOf(this.session, this.grant), ended, firstTried)
+  release(ended: () => void, firstTried: () => void, unused: boolean): void {
+    const { previousHolder } = this.grant
+    const release = releaseOf(this.session, this.grant)
+    this.options.repairs.run(unused ? { ...release, previousHolder } : release, ended, firstTried)
   }
 
   commit(n: number, effects: Effects, release: boolean, ended: (end: RepairEnd) => void): void {
@@ -132,7 +134,7 @@ class IssuedTurn implements TurnHost {
   }
 }
 
-function releaseOf(session: Session, { key, fence, ticket, note }: Grant): Repair {
+function releaseOf(session: Session, { key, fence, ticket, note }: Grant): Repair & { kind: 'release' } {
   return note === undefined
     ? { kind: 'release', session: session.name, key, fence, ticket }
     : { kind: 'release', session: session.name, key, fence, ticket, note }

@@ -76,12 +76,12 @@ export class TurnRunner {
     const { spans, attempts } = this.options
     const opened = await spans.read(key, turn, access, work)
     if (opened === 'nothing') {
-      await access.abandon()
+      await access.abandon({ unused: true })
       return null
     }
     const { record } = opened
     if (record !== null && (record.waitMs ?? 0) > 0) {
-      await access.abandon()
+      await access.abandon({ unused: true })
       this.options.wakeIn(key, record.waitMs ?? 0)
       return null
     }
