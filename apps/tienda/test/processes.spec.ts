@@ -83,6 +83,7 @@ describe('scenario 3', () => {
     expect(String(handled['previousHolder'])).toMatch(/^a/)
     expect(Number(handled['fence'])).toBeGreaterThan(0)
     expect((await b.replica.next('handover')).outcome).toBe('resumed')
+    expect(client.repliesTo('1')).toHaveLength(3)
     await b.replica.terminate()
   }, 60_000)
 })

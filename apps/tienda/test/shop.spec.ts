@@ -3,6 +3,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { once } from 'node:events'
 import { WebSocket } from 'ws'
 import { ConfigError } from '@botmesh/core'
+import { TelegramApiDouble } from '../../../test/doubles/telegram-api.js'
 import { sharedRedisUrl, startRedis, waitFor } from '../../../test/support/index.js'
 import { WhatsAppClient } from './whatsapp-client.js'
 import { createMesh, createShop, settingsFrom, type Shop, type ShopOptions } from '../src/main.js'
@@ -89,6 +90,26 @@ describe.each([
     expect(await client.say(b.port, '7', 'm', 3)).toMatch(/How many/)
     expect(client.repliesTo('7')).toHaveLength(3)
   })
+})
+
+it('P2: Telegram by webhook beside the others: the same flows, a bot and chats of its own', async () => {
+  const telegram = await new TelegramApiDouble().listen()
+  const webhookSecret = 'webhook-secret_1'
+  const shop = await open({
+    mesh: createMesh(),
+    whatsapp: client.settings,
+    telegram: { token: telegram.token, webhookSecret, apiRoot: telegram.url },
+  })
+  telegram.webhook = { url: `http://127.0.0.1:${shop.port}/webhooks/telegram`, secret: webhookSecret }
+  telegram.say(34, 'pedido')
+  await waitFor(() => telegram.sent.length === 1, { what: 'the question on Telegram' })
+  expect(String(telegram.sent[0]?.payload['text'])).toMatch(/Esto es lo que queda/)
+  // The same number on WhatsApp is another chat.
+  expect(await client.say(shop.port, '34', 'hola', 1)).toMatch(/asistente/)
+  telegram.say(34, '/cancelar')
+  await waitFor(() => telegram.sent.length === 2, { what: 'the command on Telegram' })
+  expect(String(telegram.sent[1]?.payload['text'])).toMatch(/He dejado/)
+  await telegram.close()
 })
 
 it('serves the chat page, its socket and health', async () => {
