@@ -204,8 +204,8 @@ export class TelegramApiDouble extends HttpDouble {
         "Conflict: can't use getUpdates method while webhook is active; use deleteWebhook",
       )
     }
-    // An older poll whose caller has gone is not open any more: let its end be noticed before counting.
-    await new Promise((resolve) => setImmediate(resolve))
+    // An older poll whose caller has gone before is not open any more: let its end be noticed before counting.
+    for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setImmediate(resolve))
     const offset = payload['offset'] as number | undefined
     const timeoutMs = Math.min(Number(payload['timeout'] ?? 0) * 1000, this.options.longestPollMs ?? 50_000)
     this.polls++

@@ -16,7 +16,12 @@ export type * from './bot/face.js'
 
 // For transports: checks of a webhook, ordered hand-over of a batch, reading a failed call.
 export { equalInConstantTime, headerOf, readJsonBody, webhookAnswer } from './runtime/webhook-request.js'
-export { deliverInOrder, type Delivery, type DeliveryOutcome } from './runtime/deliver-in-order.js'
+export {
+  deliverInOrder,
+  isOrderlyStop,
+  type Delivery,
+  type DeliveryOutcome,
+} from './runtime/deliver-in-order.js'
 export { wasNeverSent, networkCodeOf } from './runtime/network-failure.js'
 export { readBounded } from './runtime/read-bounded.js'
 

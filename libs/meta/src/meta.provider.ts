@@ -8,6 +8,7 @@ import {
   deliverInOrder,
   equalInConstantTime,
   headerOf,
+  isOrderlyStop,
   ProviderError,
   readJsonBody,
   systemClock,
@@ -64,7 +65,7 @@ export class MetaProvider implements Provider {
   /** Opens at once: there is no connection to make. Starting twice without `stop` keeps the first sink. */
   async start(sink: ProviderSink, signal: AbortSignal): Promise<void> {
     if (this.run !== undefined) return
-    const onAbort = () => this.close('leadership lost')
+    const onAbort = () => this.close(isOrderlyStop(signal.reason) ? 'stopped' : 'leadership lost')
     this.run = { sink, signal, onAbort }
     this.become({ status: 'connecting' })
     if (signal.aborted) return this.close('leadership lost')
@@ -154,7 +155,7 @@ export class MetaProvider implements Provider {
     )
     const failed = outcomes.find((outcome) => outcome.status === 'failed')
     if (failed !== undefined) {
-      run.sink.logger.warn(
+      run.sink.logger[isOrderlyStop(failed.error) ? 'debug' : 'warn'](
         { provider: this.id, error: failed.error },
         'webhook not accepted; it will come again',
       )

@@ -15,6 +15,7 @@ import {
   Backoff,
   chatKeyOf,
   deliverInOrder,
+  isOrderlyStop,
   type Message,
   type ProviderSink,
   type ProviderState,
@@ -127,7 +128,8 @@ export class PollingLoop {
     outcomes.forEach((outcome, index) => {
       if (outcome.status !== 'accepted') refused.add(messages[index]!.id)
       if (outcome.status === 'failed') {
-        this.log('warn', { error: outcome.error }, 'a message was not accepted; it will be asked for again')
+        const level = isOrderlyStop(outcome.error) ? 'debug' : 'warn'
+        this.log(level, { error: outcome.error }, 'a message was not accepted; it will be asked for again')
       }
     })
     this.advance(

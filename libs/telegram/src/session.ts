@@ -1,5 +1,5 @@
 /** One start of the provider: from `begin` until it was stopped, lost the leadership, or was refused for good. */
-import type { ProviderSink, ProviderState } from '@botmesh/core'
+import { isOrderlyStop, type ProviderSink, type ProviderState } from '@botmesh/core'
 import type { InboundContext } from './parse-inbound.js'
 import { pause } from './pause.js'
 import type { TelegramSettings } from './options.js'
@@ -13,7 +13,7 @@ export interface SessionParts {
   client: TelegramClient
   settings: TelegramSettings
   sink: ProviderSink
-  /** Aborts when the leadership is lost. */
+  /** Aborts when the leadership is lost, or given up in order (then with `CoordinationUnavailableError`). */
   leadership: AbortSignal
 }
 
@@ -92,8 +92,10 @@ export abstract class Session {
     if (!this.starting) this.sink.error(error)
   }
 
+  /** True: somebody else may be leading already. An abort for an orderly stop says so in its reason. */
   protected get lostLeadership(): boolean {
-    return this.parts.leadership.aborted
+    const { aborted, reason } = this.parts.leadership
+    return aborted && !isOrderlyStop(reason)
   }
 
   /** Learns the bot's name, for commands in groups. Never rejects: without it they are all taken for ours. */

@@ -3,6 +3,7 @@ import {
   Backoff,
   chatKeyOf,
   deliverInOrder,
+  isOrderlyStop,
   ProviderError,
   webhookAnswer,
   type WebhookResponse,
@@ -28,7 +29,7 @@ export class WebhookSession extends Session {
     }
     const [outcome] = await deliverInOrder([delivery], this.halt)
     if (outcome?.status === 'failed') {
-      sink.logger.warn(
+      sink.logger[isOrderlyStop(outcome.error) ? 'debug' : 'warn'](
         { provider: settings.id, error: outcome.error },
         'update not accepted; it will come again',
       )

@@ -1,6 +1,6 @@
 /** Long polling against the double: one poller, nothing lost, quick to go and quick to come (P1, 18, 20, 21). */
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
-import { ProviderError } from '@botmesh/core'
+import { CoordinationUnavailableError, LeaseLostError, ProviderError } from '@botmesh/core'
 import { RecordingSink } from '@botmesh/core/testing'
 import { TelegramProvider } from '@botmesh/telegram'
 import { TelegramApiDouble } from '../../../test/doubles/telegram-api.js'
@@ -154,6 +154,19 @@ describe('scenario 18: rolling deploy of a polling bot', () => {
     expect({ conflicts: telegram.conflicts, most: telegram.mostPolls }).toEqual({ conflicts: 0, most: 1 })
   })
 
+  it('N5: an orderly stop that aborts the signal first confirms too', async () => {
+    const { provider, sink, leadership } = await lead()
+    telegram.say(501001, 'before')
+    await sink.until(() => sink.messages.length === 1)
+    await telegram.until(() => telegram.openPolls === 1)
+    leadership.abort(new CoordinationUnavailableError('stopped'))
+    await provider.stop()
+    expect(provider.state).toEqual({ status: 'closed', reason: 'stopped' })
+    expect(telegram.unconfirmed).toBe(0)
+    const next = await lead()
+    expect(next.sink.messages).toEqual([])
+  })
+
   it('ten hand-overs under traffic: every update exactly once, one poller at any time, no conflict', async () => {
     const bodies: string[] = []
     let sent = 0
@@ -195,7 +208,7 @@ describe('scenario 20: a leadership that is lost', () => {
     const { provider, sink, leadership } = await lead()
     await telegram.until(() => telegram.openPolls === 1)
     const { polls } = telegram
-    leadership.abort()
+    leadership.abort(new LeaseLostError('lead:provider:telegram:tienda', 'expired'))
     await telegram.until(() => telegram.openPolls === 0)
     await sink.until(() => provider.state.status === 'closed')
     expect(provider.state).toEqual({ status: 'closed', reason: 'leadership lost' })

@@ -111,7 +111,9 @@ export interface Provider {
   /**
    * Starts connecting; resolves once the attempt is under way (not when it is open), rejects with a
    * `ConfigError` or `ProviderError` for what can never work. Reports through `sink`.
-   * @param signal aborts when the leadership is lost: the provider disconnects at once.
+   * @param signal aborts when the leadership is lost: the provider disconnects at once, and makes no further call of
+   *   its own. With a `CoordinationUnavailableError` as reason it is an orderly stop: the account is this replica's
+   *   until `stop` has resolved, so that what was accepted may still be confirmed to the platform.
    */
   start(sink: ProviderSink, signal: AbortSignal): Promise<void>
   /** Disconnects and waits until nothing of it runs. Idempotent. */

@@ -2,6 +2,8 @@
  * Hands a batch of inbound messages to the runtime: in the platform's order within a chat, chats side by side,
  * so that one slow chat does not hold up the others of its batch (T1, T2).
  */
+import { CoordinationUnavailableError } from '../contracts/errors.js'
+
 export interface Delivery {
   /** Deliveries of one key are made one after the other. */
   key: string
@@ -47,4 +49,9 @@ async function deliver(delivery: Delivery, signal: AbortSignal | undefined): Pro
   } catch (error) {
     return { status: 'failed', error }
   }
+}
+
+/** True for the reason of an orderly end, of this replica's leadership or of its bot: nothing went wrong. */
+export function isOrderlyStop(reason: unknown): boolean {
+  return reason instanceof CoordinationUnavailableError && reason.details.why === 'stopped'
 }
