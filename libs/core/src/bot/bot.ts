@@ -13,6 +13,7 @@ import {
 } from '../conversation/index.js'
 import { parseDuration } from '../kernel/duration.js'
 import { MemoryStore } from '../memory/index.js'
+import { within } from '../runtime/drain.js'
 import { currentScope } from '../runtime/act-scope.js'
 import { webhookAnswer } from '../runtime/webhook-request.js'
 import { cron, interval } from '../scheduler/tasks.js'
@@ -156,10 +157,8 @@ export class Bot {
     return running.gate.deliver(target, typeof message === 'string' ? { text: message } : message)
   }
 
-  /**
-   * Hands a webhook call to the transport. Never throws. 503 with Retry-After where this replica cannot take it now:
-   * a standby of an exclusive transport (P1), before start, while it stops. 404 if the transport has no webhook.
-   */
+  /** Hands a webhook call to the transport. Never throws. 503 with Retry-After where this replica cannot take it now
+   * (before start, while it stops, on a standby: P1), 404 if the transport has no webhook. */
   async handleWebhook(request: WebhookRequest): Promise<WebhookResponse> {
     const { provider } = this.options
     if (provider.handle === undefined) return webhookAnswer(404, 'no webhook here')
@@ -268,13 +267,14 @@ export class Bot {
       this.running = running
       this.readiness.begin()
       await running.start()
-      if (this.running !== running) return
+      // Stopped meanwhile, and the stop did not wait any longer.
+      if (this.running !== running) return await running.stop(Promise.resolve())
       this.status = 'running'
       this.tasks.start()
       this.readiness.follow(running.session)
     } catch (error) {
       this.running = null
-      this.status = 'idle'
+      if (this.status === 'starting') this.status = 'idle'
       throw error
     }
   }
@@ -282,7 +282,17 @@ export class Bot {
   private async end(): Promise<void> {
     const starting = this.status === 'starting' ? this.starting : null
     this.status = 'stopping'
-    await starting?.catch(() => undefined)
+    const { clock, drainMs } = this.options
+    if (
+      starting !== null &&
+      !(await within(
+        clock,
+        drainMs,
+        starting.catch(() => undefined),
+      ))
+    ) {
+      this.running = null
+    }
     await this.running?.stop(this.tasks.stop())
     this.running = null
     this.status = 'stopped'

@@ -143,16 +143,14 @@ export class RunningBot {
       coordinator: options.exclusive ? options.coordinator : null,
       log: options.store.log,
       message: (message) => this.inbox.accept(message),
-      onLead: (name, fence) => {
-        events.emit('coordination:leader', { name, fence })
-        void this.sweep?.look()
-      },
+      onLead: (name, fence) => events.emit('coordination:leader', { name, fence }),
       onFollow: (name, reason) => {
         onState()
         events.emit('coordination:follower', { name, reason })
       },
       onState: (state) => {
         onState()
+        if (state.status === 'open') void this.sweep?.look()
         events.emit('provider:state', state)
       },
       onPairing: (pairing) => events.emit('provider:pairing', pairing),
@@ -234,9 +232,14 @@ export class RunningBot {
             }
           : undefined,
       localTurn: options.coordinator === null && options.journal ? (key) => this.localTurn(key) : null,
-      maySend: () => this.session.maySend,
+      maySend: () => this.canAnswer,
       report: (error) => this.events.error(error),
     }
+  }
+
+  /** Records are worked on where answers can go out: not on a standby, and not while the transport is down. */
+  private get canAnswer(): boolean {
+    return this.session.maySend && this.session.open
   }
 
   /** Where the ticket does not carry the arrival: the chat's row, and the journal (T2). */
@@ -258,7 +261,7 @@ export class RunningBot {
       clock,
       everyMs: leaseMs === undefined ? SWEEP_ALONE_MS : leaseMs / 3,
       idleMs: leaseMs ?? 0,
-      maySend: () => this.session.maySend,
+      maySend: () => this.canAnswer,
       wake: (key) => this.inbox.wake(key),
       report: (error) => this.events.error(error),
     })

@@ -64,6 +64,12 @@ class Conversations implements ConversationEngine, RunOwner<Run>, ArrivalHost {
     return scope.state === undefined ? false : arrive(this, scope)
   }
 
+  discardStale(scope: TurnScope): void {
+    const run = this.#runs.get(scope.key)
+    if (run === undefined || this.isCurrent(run, scope)) return
+    run.vanish(new LeaseLostError(scope.key, 'superseded'))
+  }
+
   triggeredBy(message: Message): string | null {
     return this.registry.triggeredBy(message)
   }

@@ -158,6 +158,9 @@ export interface ConversationEngine {
    * Resolves when it is decided, not when the step has run. @returns true if the message was consumed.
    */
   accept(scope: TurnScope): Promise<boolean>
+  /** Drops the copy in memory if this span shows it to be stale (K3), whoever the message is for: an interrupting
+   * command must not make a stale copy look as if it had been served here last. */
+  discardStale(scope: TurnScope): void
   /** Name of the flow that this message triggers (`on`), if any. */
   triggeredBy(message: Message): string | null
   /** Enters a flow or conversation, leaving the present one. Resolves once it has begun (a persistent flow under

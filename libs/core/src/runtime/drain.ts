@@ -41,7 +41,7 @@ export async function drain(parts: DrainParts): Promise<void> {
 }
 
 /** True if `work` was done within `ms`. */
-function within(clock: Clock, ms: number, work: Promise<unknown>): Promise<boolean> {
+export function within(clock: Clock, ms: number, work: Promise<unknown>): Promise<boolean> {
   return new Promise((resolve) => {
     const timer: Timer = clock.setTimeout(() => resolve(false), ms)
     void work.then(() => {

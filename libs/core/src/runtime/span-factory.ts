@@ -147,9 +147,8 @@ export class SpanFactory {
 
   /** T7: does the grant itself say that the copy with this confirmed revision is current? */
   private proves(turn: GrantedTurn, local: string | null): boolean {
-    const here = this.servedHere(turn)
-    if ('local' in turn || turn.revision === undefined) return here
-    return turn.revision === local && (local !== null || here)
+    if (!this.servedHere(turn)) return false
+    return 'local' in turn || turn.revision === undefined || turn.revision === local
   }
 
   private servedHere(turn: GrantedTurn): boolean {

@@ -86,7 +86,9 @@ export class TurnRunner {
       return null
     }
     const finalAttempt = record !== null && attempts !== null && record.attempts + 1 >= attempts.max
-    return spans.span(key, turn, access, work, opened, finalAttempt)
+    const span = spans.span(key, turn, access, work, opened, finalAttempt)
+    if (span.coordinated) this.options.engine.discardStale(span)
+    return span
   }
 
   private async work(span: Span, access: ChatAccess, work: Work): Promise<void> {

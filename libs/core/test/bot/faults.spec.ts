@@ -36,6 +36,7 @@ async function play(
   const clock = new ManualClock()
   const platform = new FakePlatform()
   const store = new MemoryStore({ clock })
+  let down = false
   const errors: unknown[] = []
   const bots: Bot[] = []
   const hub = new MemoryCoordinationHub({ clock })
@@ -68,10 +69,14 @@ async function play(
       .persistent()
     bot.onMessage((ctx) => ctx.reply(ctx.body))
     bots.push(bot)
-    await run(clock, bot.start())
+    let started = false
+    bot.start().then(
+      () => (started = true),
+      () => undefined,
+    )
+    await clock.advanceUntil(() => started || down)
     return { bot, provider, coordinator }
   }
-  let down = false
   const faults = new CallFaults({
     at,
     what,

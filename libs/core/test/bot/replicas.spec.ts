@@ -51,6 +51,24 @@ for (const placement of ['shared', 'separate'] as const) {
       expect(mesh.said).toEqual(['Name?', 'rest hello', 'rest Ana'])
     })
 
+    it('K3: a stale copy is dropped also when the message was for an interrupting command', async () => {
+      const [a, b] = await two(
+        (bot) => {
+          bot.conversation('survey', async (c) => void (await c.say(`You are ${await c.ask('Name?')}`)), {
+            on: 'survey',
+          })
+          bot.command('ping', (ctx) => ctx.reply('pong'), { interrupt: true })
+          bot.onMessage((ctx) => ctx.reply(`rest ${ctx.body}`))
+        },
+        { placement },
+      )
+      await mesh.tell(a, 'survey')
+      await mesh.tell(b, 'hello')
+      await mesh.tell(a, 'ping')
+      await mesh.tell(a, 'Ana')
+      expect(mesh.said).toEqual(['Name?', 'rest hello', 'pong', 'rest Ana'])
+    })
+
     it('scenario 13: ten messages over two replicas: in ticket order, and no update of ctx.user is lost', async () => {
       const [a, b] = await two(
         (bot) =>

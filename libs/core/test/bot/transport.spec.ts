@@ -189,6 +189,25 @@ describe('a transport without coordination', () => {
     expect(mesh.clock.timers).toBe(0)
   })
 
+  it('N5: a stop does not wait for a start that hangs; what it begins later is ended too', async () => {
+    mesh = new Mesh(echo)
+    const provider = new FakeProvider()
+    let opened: () => void = () => undefined
+    const open = () => new Promise<void>((resolve) => (opened = resolve))
+    const store = Object.assign(Object.create(mesh.store) as typeof mesh.store, { open })
+    const { Bot: Make } = await import('../../src/index.js')
+    const bot = new Make({ provider, store, clock: mesh.clock, drainMs: '2s' })
+    const starting = bot.start()
+    const stopping = bot.stop()
+    await mesh.clock.advance(2000)
+    await stopping
+    expect(bot.health().status).toBe('stopped')
+    opened()
+    await mesh.run(starting)
+    expect(provider.started).toBe(false)
+    expect(mesh.clock.timers).toBe(0)
+  })
+
   it('B1: nothing runs by itself: no timer without coordination', async () => {
     mesh = new Mesh(echo)
     const provider = new FakeProvider()
