@@ -19,7 +19,6 @@ export function parseDuration(
   limits: { minMs?: number; maxMs?: number } = {},
 ): number {
   const { minMs = 0, maxMs = LONGEST_MS } = limits
-  const accepted = `milliseconds as a number, or a string such as '500ms', '15s', '2m', '1h'; from ${minMs} to ${maxMs} ms`
   const parsed =
     typeof value === 'number'
       ? value
@@ -27,6 +26,7 @@ export function parseDuration(
         ? ms(value as Duration & string)
         : NaN
   if (!Number.isFinite(parsed) || parsed < minMs || parsed > maxMs) {
+    const accepted = `milliseconds as a number, or a string such as '500ms', '15s', '2m', '1h'; from ${minMs} to ${maxMs} ms`
     throw new ConfigError(`Option "${option}" is ${describeValue(value)}; accepted: ${accepted}.`, {
       option,
       value,

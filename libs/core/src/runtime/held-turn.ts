@@ -31,7 +31,7 @@ export class HeldTurn implements Turn {
   /** Made when first asked for: most turns end without anybody looking at their signal. */
   private controller: AbortController | null = null
   private commits = 0
-  private working: Promise<unknown> | null = null
+  private working: Promise<CommitResult> | null = null
   private releasing: Promise<void> | null = null
   /** The row's revision as this turn knows it: from the grant, then from its own commits. Undefined: unknown. */
   private rowRevision: string | null | undefined
@@ -71,8 +71,13 @@ export class HeldTurn implements Turn {
   }
 
   assertHeld(): void {
-    if (this.status === 'held' && this.host.trusted()) return
-    throw this.lostError ?? this.over()
+    const refusal = this.notHeld()
+    if (refusal) throw refusal
+  }
+
+  private notHeld(): LeaseLostError | null {
+    if (this.status === 'held' && this.host.trusted()) return null
+    return this.lostError ?? this.over()
   }
 
   get ending(): boolean {
@@ -113,23 +118,37 @@ export class HeldTurn implements Turn {
     await this.releaseNow(false)
   }
 
-  async commit(effects: Effects, options: { release?: boolean } = {}): Promise<CommitResult> {
-    while (this.working) await this.working.catch(() => undefined)
-    this.assertHeld()
-    const work = this.commitOnce(effects, options.release ?? true)
-    const done = work.finally(() => {
-      if (this.working === done) this.working = null
-    })
-    this.working = done
-    return done
+  commit(effects: Effects, options: { release?: boolean } = {}): Promise<CommitResult> {
+    const release = options.release ?? true
+    return this.working ? this.commitAfterWork(effects, release) : this.commitNow(effects, release)
   }
 
-  private async commitOnce(effects: Effects, release: boolean): Promise<CommitResult> {
+  private async commitAfterWork(effects: Effects, release: boolean): Promise<CommitResult> {
+    while (this.working) await this.working.catch(() => undefined)
+    return this.commitNow(effects, release)
+  }
+
+  /** One promise: this is the end of almost every turn. */
+  private commitNow(effects: Effects, release: boolean): Promise<CommitResult> {
+    const refusal = this.notHeld()
+    if (refusal) return Promise.reject(refusal)
     if (release) this.status = 'ending'
     this.commits += 1
-    const end = await new Promise<RepairEnd>((ended) =>
-      this.host.commit(this.commits, effects, release, ended),
-    )
+    this.working = new Promise<CommitResult>((resolve, reject) => {
+      this.host.commit(this.commits, effects, release, (end) => {
+        try {
+          resolve(this.committed(effects, release, end))
+        } catch (error) {
+          reject(error as Error)
+        } finally {
+          this.working = null
+        }
+      })
+    })
+    return this.working
+  }
+
+  private committed(effects: Effects, release: boolean, end: RepairEnd): CommitResult {
     if (end === 'session-lost' || end === 'done') throw this.lostError ?? this.over()
     if ('failed' in end) {
       // Not acceptable and without effect: the turn goes on, and whoever asked may release it.

@@ -7,6 +7,7 @@ import { CoordinationUnavailableError } from '../contracts/errors.js'
 import type { Timer } from '../contracts/clock.js'
 import type { CommitResult } from '../contracts/state-store.js'
 import { Backoff } from './backoff.js'
+import { Bag } from './churn-tables.js'
 import type { BackendContext, CoordinationBackend, Repair, RepairReply } from './coordination-backend.js'
 
 /** How a repair ended: answered, or its session was lost first. */
@@ -17,12 +18,14 @@ interface Item {
   readonly end: (outcome: RepairEnd) => void
   inFlight: boolean
   ended: boolean
+  /** In `firstTries`. */
+  place: number
 }
 
 export class RepairQueue {
   /** Those whose first attempt failed, oldest first. */
   private readonly pending = new Set<Item>()
-  private readonly firstTries = new Set<Item>()
+  private readonly firstTries = new Bag<Item>()
   private timer: Timer | null = null
   private readonly backoff: Backoff
 
@@ -39,7 +42,7 @@ export class RepairQueue {
    * @param firstTried called when the first attempt is over, whatever came of it.
    */
   run(repair: Repair, end: (outcome: RepairEnd) => void, firstTried?: () => void): void {
-    const item: Item = { repair, end, inFlight: false, ended: false }
+    const item: Item = { repair, end, inFlight: false, ended: false, place: -1 }
     this.firstTries.add(item)
     this.attempt(item, () => {
       this.firstTries.delete(item)
@@ -74,7 +77,7 @@ export class RepairQueue {
 
   /** Nothing of this session can be repaired any more, and nothing needs to be: it lapsed with all it held. */
   abandon(session: string): void {
-    for (const item of [...this.pending, ...this.firstTries]) {
+    for (const item of [...this.pending, ...this.firstTries.toArray()]) {
       if (item.repair.session === session) this.finish(item, 'session-lost')
     }
   }
@@ -99,9 +102,8 @@ export class RepairQueue {
   private finish(item: Item, outcome: RepairEnd): void {
     if (item.ended) return
     item.ended = true
-    this.pending.delete(item)
     this.firstTries.delete(item)
-    if (this.pending.size === 0) {
+    if (this.pending.delete(item) && this.pending.size === 0) {
       this.timer?.cancel()
       this.timer = null
       this.backoff.reset()

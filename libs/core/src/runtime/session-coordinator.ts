@@ -170,18 +170,29 @@ class SessionTurnQueue extends TurnQueue {
     super()
   }
 
-  async take(key: string, options: TakeOptions = {}): Promise<Turn | 'duplicate'> {
+  take(key: string, options: TakeOptions = {}): Promise<Turn | 'duplicate'> {
+    // On the path of every message: no more promises than needed.
+    const request = toRequest(key, options)
+    if (request instanceof ConfigError) return Promise.reject(request)
+    // `taken` answers `onlyIfFree` alone, which is never asked here.
+    return this.takeTicket(request) as Promise<Turn | 'duplicate'>
+  }
+}
+
+function toRequest(key: string, options: TakeOptions): TicketRequest | ConfigError {
+  const { waitMs, dedupeId, signal, read, arrival, onTicket } = options
+  try {
     requireText('key', key)
     if (key.startsWith(LEAD_PREFIX)) {
-      throw new ConfigError(`A chat key cannot begin with "${LEAD_PREFIX}": those are leaderships.`, {
+      return new ConfigError(`A chat key cannot begin with "${LEAD_PREFIX}": those are leaderships.`, {
         option: 'key',
         value: key,
       })
     }
-    const waitMs = options.waitMs === undefined ? DEFAULT_WAIT_MS : parseDuration('waitMs', options.waitMs)
-    const { dedupeId, signal, read, arrival, onTicket } = options
-    const result = await this.takeTicket({ key, waitMs, dedupeId, signal, read, arrival, onTicket })
-    // `taken` is an answer to `onlyIfFree` alone.
-    return result === 'taken' ? 'duplicate' : result
+    const wait = waitMs === undefined ? DEFAULT_WAIT_MS : parseDuration('waitMs', waitMs)
+    return { key, waitMs: wait, dedupeId, signal, read, arrival, onTicket }
+  } catch (error) {
+    if (error instanceof ConfigError) return error
+    throw error
   }
 }

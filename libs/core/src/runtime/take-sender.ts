@@ -20,6 +20,8 @@ export interface TakeSenderOptions {
   registry: TicketRegistry
   /** The answer to the ticket's take, under the session that is still the current one. */
   answered: (ticket: Ticket, session: Session, reply: SettledTakeReply) => void
+  /** It has to wait for a session, or to be sent again. */
+  delayed: (ticket: Ticket) => void
   /** Never acceptable. */
   refused: (ticket: Ticket, error: unknown) => void
   /** Not answered, and given up meanwhile: it may stand in the backend's line. */
@@ -41,19 +43,25 @@ export class TakeSender {
     const session = keeper().current
     if (!session) {
       this.unsent.add(ticket)
+      this.options.delayed(ticket)
       keeper().ensure()
       return
     }
     registry.enter(ticket, session)
     ticket.status = 'asking'
     const { id } = ticket
-    backend
-      .take(requestOf(ticket, session))
-      .then(
-        (reply) => this.answered(ticket, session, id, reply),
-        (error: unknown) => this.unanswered(ticket, session, id, error),
-      )
-      .catch((error: unknown) => context.logger.error({ err: error }, 'a take could not be worked off'))
+    // One promise more for a `catch` would be one more for every message.
+    const workOff = (step: () => void): void => {
+      try {
+        step()
+      } catch (error) {
+        context.logger.error({ err: error }, 'a take could not be worked off')
+      }
+    }
+    backend.take(requestOf(ticket, session)).then(
+      (reply) => workOff(() => this.answered(ticket, session, id, reply)),
+      (error: unknown) => workOff(() => this.unanswered(ticket, session, id, error)),
+    )
   }
 
   /** Goes on with everything that waits for a chance. */
@@ -113,6 +121,7 @@ export class TakeSender {
     // Given up, or granted by a push meanwhile: that was the answer.
     if (ticket.status !== 'asking') return this.next(ticket, session)
     this.unsent.add(ticket)
+    this.options.delayed(ticket)
     const { clock } = this.options.context
     this.retryTimer ??= clock.setTimeout(() => this.sendUnsent(), this.pause.next(), { background: true })
   }

@@ -3,28 +3,29 @@
  * calls that are not answered yet, in the order they were made (T2: at most one unanswered take per key, so that
  * a resent one cannot be overtaken).
  */
+import { CounterTable, KeyTable } from './churn-tables.js'
 import { ticketId, type HeldKey } from './coordination-backend.js'
 import type { Session } from './session-keeper.js'
 import type { Ticket } from './ticket.js'
-
-interface KeyLine {
-  asking: Ticket | null
-  line: Ticket[]
-}
+import { TicketLine } from './ticket-line.js'
 
 export class TicketRegistry {
-  private readonly byId = new Map<string, Ticket>()
-  private readonly lines = new Map<string, KeyLine>()
+  private readonly known = new CounterTable<Ticket>()
+  /** The unanswered take of each key ... */
+  private readonly asking = new KeyTable<Ticket>()
+  /** ... and those behind it, where there are any. */
+  private readonly behind = new Map<string, TicketLine>()
   private counter = 0
 
   get(id: string): Ticket | undefined {
-    return this.byId.get(id)
+    const ticket = this.known.get(Number.parseInt(id.slice(id.lastIndexOf(':') + 1), 36))
+    return ticket?.id === id ? ticket : undefined
   }
 
   /** Every grant that is not over: also those that the application has not seen yet or is giving back. */
   held(): HeldKey[] {
     const held: HeldKey[] = []
-    for (const { request, grant, id } of this.byId.values()) {
+    for (const { request, grant, id } of this.known.values()) {
       if (grant) held.push({ key: request.key, fence: grant.fence, ticket: id })
     }
     return held
@@ -37,48 +38,58 @@ export class TicketRegistry {
     ticket.session = session
     ticket.n = this.counter
     ticket.id = ticketId(session.name, this.counter)
-    this.byId.set(ticket.id, ticket)
+    this.known.set(ticket)
   }
 
   forget(ticket: Ticket): void {
-    if (this.byId.get(ticket.id) === ticket) this.byId.delete(ticket.id)
+    this.known.delete(ticket)
   }
 
   /** Joins the line of its key. @returns true if it may be sent now. */
   join(ticket: Ticket): boolean {
-    const line = this.lines.get(ticket.request.key)
-    if (!line) {
-      this.lines.set(ticket.request.key, { asking: ticket, line: [] })
+    const { key } = ticket.request
+    if (this.asking.get(key) === undefined) {
+      this.asking.set(key, ticket)
       return true
     }
-    line.line.push(ticket)
+    this.lineOf(key).push(ticket)
     return false
+  }
+
+  private lineOf(key: string): TicketLine {
+    let line = this.behind.get(key)
+    if (!line) {
+      line = new TicketLine()
+      this.behind.set(key, line)
+    }
+    return line
   }
 
   /** Comes back to the line before those that were made later. @returns true if it may be sent now. */
   rejoin(ticket: Ticket): boolean {
-    const line = this.lines.get(ticket.request.key)
-    if (!line) return this.join(ticket)
-    const place = line.line.findIndex((other) => other.n === 0 || other.n > ticket.n)
-    line.line.splice(place < 0 ? line.line.length : place, 0, ticket)
+    const { key } = ticket.request
+    if (this.asking.get(key) === undefined) return this.join(ticket)
+    this.lineOf(key).pushBack(ticket)
     return false
   }
 
   /** The unanswered take was answered. @returns the next one of its key, to be sent now. */
   answered(ticket: Ticket): Ticket | undefined {
-    const line = this.lines.get(ticket.request.key)
-    if (!line || line.asking !== ticket) return undefined
-    const next = line.line.shift()
-    if (next) line.asking = next
-    else this.lines.delete(ticket.request.key)
-    return next
+    const { key } = ticket.request
+    if (this.asking.get(key) !== ticket) return undefined
+    const line = this.behind.size === 0 ? undefined : this.behind.get(key)
+    const next = line?.shift()
+    if (next) this.asking.set(key, next)
+    else this.asking.delete(key)
+    if (line?.empty) this.behind.delete(key)
+    return next ?? undefined
   }
 
   /** A call in line was given up. */
   leaveLine(ticket: Ticket): void {
-    const line = this.lines.get(ticket.request.key)
-    const place = line?.line.indexOf(ticket) ?? -1
-    if (place >= 0) line?.line.splice(place, 1)
+    const { line } = ticket
+    line?.remove(ticket)
+    if (line?.empty) this.behind.delete(ticket.request.key)
   }
 
   /**
@@ -93,17 +104,15 @@ export class TicketRegistry {
       if (tickets) tickets.push(ticket)
       else back.set(ticket.request.key, [ticket])
     }
-    for (const ticket of this.byId.values()) {
+    for (const ticket of this.known.values()) {
       if (ticket.status === 'held') held.push(ticket)
       else if (ticket.status !== 'done') put(ticket)
     }
-    for (const { asking, line } of this.lines.values()) {
-      // Not yet sent: not in `byId`.
-      if (asking && asking.session === null && asking.status !== 'done') put(asking)
-      for (const ticket of line) if (ticket.session === null && ticket.status !== 'done') put(ticket)
-    }
-    this.byId.clear()
-    this.lines.clear()
+    // Not yet sent, so not known by an id.
+    for (const ticket of this.inLine()) if (ticket.session === null && ticket.status !== 'done') put(ticket)
+    this.known.clear()
+    this.asking.clear()
+    this.behind.clear()
     const first: Ticket[] = []
     for (const tickets of back.values()) {
       for (const ticket of tickets) {
@@ -111,6 +120,7 @@ export class TicketRegistry {
         ticket.session = null
         ticket.grant = null
         ticket.n = 0
+        ticket.line = ticket.previous = ticket.next = null
         if (this.join(ticket)) first.push(ticket)
       }
     }
@@ -119,11 +129,12 @@ export class TicketRegistry {
 
   /** Every ticket that is not settled, for a stop. */
   unsettled(): Ticket[] {
-    const all = new Set<Ticket>(this.byId.values())
-    for (const { asking, line } of this.lines.values()) {
-      if (asking) all.add(asking)
-      line.forEach((ticket) => all.add(ticket))
-    }
+    const all = new Set<Ticket>([...this.known.values(), ...this.inLine()])
     return [...all].filter((ticket) => ticket.status !== 'held' && ticket.status !== 'done')
+  }
+
+  /** Per key the unanswered one, then those behind it. */
+  private inLine(): Ticket[] {
+    return this.asking.values().flatMap((ticket) => [ticket, ...(this.behind.get(ticket.request.key) ?? [])])
   }
 }

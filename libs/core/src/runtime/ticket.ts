@@ -15,6 +15,7 @@ import type { Arrival, ChatState, ReadOptions } from '../contracts/state-store.j
 import type { Grant } from './coordination-backend.js'
 import type { HeldTurn } from './held-turn.js'
 import type { Session } from './session-keeper.js'
+import type { TicketLine } from './ticket-line.js'
 
 export type TakeResult = Turn | 'duplicate' | 'taken'
 
@@ -50,6 +51,10 @@ export interface Ticket {
   behind: string | null
   timer: Timer | null
   onAbort: (() => void) | null
+  /** Where it stands while its status is `line`; kept by `TicketLine`. */
+  line: TicketLine | null
+  previous: Ticket | null
+  next: Ticket | null
 }
 
 export function newTicket(request: TicketRequest, settle: Ticket['settle'], since: number): Ticket {
@@ -68,19 +73,26 @@ export function newTicket(request: TicketRequest, settle: Ticket['settle'], sinc
     behind: null,
     timer: null,
     onAbort: null,
+    line: null,
+    previous: null,
+    next: null,
   }
 }
 
-/** Begins the wait: `giveUp` is called when it has lasted too long or the caller's signal fires. */
-export function arm(ticket: Ticket, clock: Clock, giveUp: (error: unknown) => void): void {
-  const { waitMs, signal } = ticket.request
-  if (Number.isFinite(waitMs)) {
-    ticket.timer = clock.setTimeout(() => giveUp(lateError(ticket, clock.monotonic())), waitMs)
-  }
-  if (signal) {
-    ticket.onAbort = () => giveUp(signal.reason)
-    signal.addEventListener('abort', ticket.onAbort, { once: true })
-  }
+/** Listens to the caller's signal: `giveUp` is called when it fires. */
+export function heed(ticket: Ticket, giveUp: (error: unknown) => void): void {
+  const { signal } = ticket.request
+  if (!signal) return
+  ticket.onAbort = () => giveUp(signal.reason)
+  signal.addEventListener('abort', ticket.onAbort, { once: true })
+}
+
+/** Bounds the wait, unless that is done: `giveUp` is called when it has lasted too long. */
+export function bound(ticket: Ticket, clock: Clock, giveUp: (error: unknown) => void): void {
+  const { waitMs } = ticket.request
+  if (ticket.timer || !Number.isFinite(waitMs)) return
+  const left = Math.max(0, ticket.since + waitMs - clock.monotonic())
+  ticket.timer = clock.setTimeout(() => giveUp(lateError(ticket, clock.monotonic())), left)
 }
 
 /** Tells the caller, once, that its ticket stands in line. */

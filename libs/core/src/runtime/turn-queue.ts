@@ -20,8 +20,9 @@ import type { AliveReply, BeatContent, Session, SessionKeeper } from './session-
 import { TakeSender, type SettledTakeReply } from './take-sender.js'
 import {
   announce,
-  arm,
+  bound,
   disarm,
+  heed,
   newTicket,
   type TakeResult,
   type Ticket,
@@ -65,6 +66,7 @@ export class ShardTurns {
       keeper,
       registry: this.registry,
       answered: (ticket, session, reply) => this.answered(ticket, session, reply),
+      delayed: (ticket) => this.bound(ticket),
       refused: (ticket, error) => {
         if (ticket.status !== 'done') this.settleError(ticket, error)
       },
@@ -90,9 +92,17 @@ export class ShardTurns {
       if (request.signal?.aborted) return reject(request.signal.reason as Error)
       if (this.stopped) return reject(new CoordinationUnavailableError('stopped', { key: request.key }))
       const ticket = newTicket(request, { resolve, reject }, this.context.clock.monotonic())
-      arm(ticket, this.context.clock, (error) => this.giveUp(ticket, error))
+      heed(ticket, (error) => this.giveUp(ticket, error))
       if (this.registry.join(ticket)) this.sender.send(ticket)
+      // A take that is answered at once needs no timer, and an answer is never longer in coming than a call may take.
+      const patient = request.waitMs >= 2 * this.context.callTimeoutMs
+      if (!patient || ticket.status !== 'asking') this.bound(ticket)
     })
+  }
+
+  private bound(ticket: Ticket): void {
+    if (ticket.status === 'done' || ticket.status === 'held') return
+    bound(ticket, this.context.clock, (error) => this.giveUp(ticket, error))
   }
 
   // --- the session's life (called by the keeper) ---------------------------------------------------------------
@@ -115,6 +125,7 @@ export class ShardTurns {
     for (const ticket of held) this.issuer.lose(ticket, reason)
     this.repairs.abandon(session.name)
     first.forEach((ticket) => this.sender.send(ticket))
+    this.registry.unsettled().forEach((ticket) => this.bound(ticket))
   }
 
   /** No session can be had. */
@@ -180,6 +191,7 @@ export class ShardTurns {
       case 'queued':
         if (ticket.request.onlyIfFree) return this.settle(ticket, 'taken')
         ticket.status = 'waiting'
+        this.bound(ticket)
         this.room.behind(ticket, reply.holder, reply.holderLeftMs)
         announce(ticket, this.context.logger)
         ticket.request.onQueued?.()
@@ -241,6 +253,7 @@ export class ShardTurns {
     // If it overtook the reply of its take, the next one of the key waits for that reply; if no reply is to come, not.
     this.sender.free(ticket)
     this.issuer.issue(ticket)
+    if (!ticket.turn) this.bound(ticket)
   }
 
   /** The backend does not hold for us what we work under. */
