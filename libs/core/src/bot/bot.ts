@@ -77,7 +77,6 @@ export class Bot {
   get store(): Store {
     return this.options.store
   }
-  /** Null without coordination. */
   get coordinator(): Coordinator | null {
     return this.options.coordinator
   }
