@@ -28,7 +28,8 @@ for (const placement of ['shared', 'separate'] as const) {
       for (const cell of cellsOf(row)) {
         const seen = await played(placement, cell)
         const { before, store, after, events } = row
-        if (!same(seen, { before, store, after, events, errors: [] })) wrong.push({ cell: nameOf(cell), ...seen })
+        if (!same(seen, { before, store, after, events, errors: [] }))
+          wrong.push({ cell: nameOf(cell), ...seen })
       }
       const { before, store, after, events } = row
       expect({ wrong, as: { before, store, after, events } }).toEqual({
