@@ -1,33 +1,41 @@
 /** The calls of one key that wait for the unanswered one before them: first come first served, every step O(1). */
-import type { Ticket } from './ticket.js'
 
-export class TicketLine {
-  private head: Ticket | null = null
-  private tail: Ticket | null = null
+/** What stands in a line carries its neighbours, so that it can leave from anywhere. */
+export interface InLine<T> {
+  /** Order in which it was first sent; 0 if it never was. */
+  readonly n: number
+  line: object | null
+  previous: T | null
+  next: T | null
+}
+
+export class TicketLine<T extends InLine<T>> {
+  private head: T | null = null
+  private tail: T | null = null
 
   get empty(): boolean {
     return this.head === null
   }
 
-  push(ticket: Ticket): void {
+  push(ticket: T): void {
     this.insert(ticket, this.tail, null)
   }
 
   /** Comes back before those that were sent later or not at all. Few ever do, and they belong to the front. */
-  pushBack(ticket: Ticket): void {
+  pushBack(ticket: T): void {
     let before = this.head
     while (before && before.n !== 0 && before.n < ticket.n) before = before.next
     this.insert(ticket, before ? before.previous : this.tail, before)
   }
 
-  shift(): Ticket | null {
+  shift(): T | null {
     const first = this.head
     if (first) this.remove(first)
     return first
   }
 
   /** False if it does not stand here. */
-  remove(ticket: Ticket): boolean {
+  remove(ticket: T): boolean {
     if (ticket.line !== this) return false
     if (ticket.previous) ticket.previous.next = ticket.next
     else this.head = ticket.next
@@ -37,11 +45,11 @@ export class TicketLine {
     return true
   }
 
-  *[Symbol.iterator](): IterableIterator<Ticket> {
+  *[Symbol.iterator](): IterableIterator<T> {
     for (let ticket = this.head; ticket; ticket = ticket.next) yield ticket
   }
 
-  private insert(ticket: Ticket, previous: Ticket | null, next: Ticket | null): void {
+  private insert(ticket: T, previous: T | null, next: T | null): void {
     ticket.line = this
     ticket.previous = previous
     ticket.next = next

@@ -14,7 +14,7 @@ export class TicketRegistry {
   /** The unanswered take of each key ... */
   private readonly asking = new KeyTable<Ticket>()
   /** ... and those behind it, where there are any. */
-  private readonly behind = new Map<string, TicketLine>()
+  private readonly behind = new Map<string, TicketLine<Ticket>>()
   private counter = 0
 
   get(id: string): Ticket | undefined {
@@ -56,10 +56,10 @@ export class TicketRegistry {
     return false
   }
 
-  private lineOf(key: string): TicketLine {
+  private lineOf(key: string): TicketLine<Ticket> {
     let line = this.behind.get(key)
     if (!line) {
-      line = new TicketLine()
+      line = new TicketLine<Ticket>()
       this.behind.set(key, line)
     }
     return line

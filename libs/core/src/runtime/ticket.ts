@@ -52,7 +52,7 @@ export interface Ticket {
   timer: Timer | null
   onAbort: (() => void) | null
   /** Where it stands while its status is `line`; kept by `TicketLine`. */
-  line: TicketLine | null
+  line: TicketLine<Ticket> | null
   previous: Ticket | null
   next: Ticket | null
 }

@@ -52,9 +52,8 @@ export class ShardTurns {
     onLost: LostListener,
   ) {
     this.repairs = new RepairQueue(backend, context)
-    const { leaseMs } = context
     this.issuer = new TurnIssuer({
-      leaseMs,
+      leaseMs: context.leaseMs,
       keeper,
       repairs: this.repairs,
       forget: (ticket) => this.registry.forget(ticket),
@@ -72,18 +71,8 @@ export class ShardTurns {
       },
       abandoned: (ticket) => this.issuer.withdraw(ticket),
     })
-    this.room = new WaitingRoom({
-      clock: context.clock,
-      logger: context.logger,
-      maxPollMs,
-      lookAgainMs: leaseMs / 6,
-      nudge: async (waiting) => {
-        const session = keeper().current
-        const replies = session && (await backend.nudge(session.name, waiting))
-        return session === keeper().current ? replies : null
-      },
-      nudged: (ticket, reply) => this.nudged(ticket, reply),
-    })
+    const nudged = (ticket: Ticket, reply: NudgeReply): void => this.nudged(ticket, reply)
+    this.room = new WaitingRoom({ backend, context, keeper, maxPollMs, nudged })
   }
 
   /** See `TurnQueue.take`. */

@@ -4,8 +4,8 @@
  * While pushes do not arrive they are polled, all in one call, from 5 ms backing off to `maxPollMs` (Z1).
  */
 import type { Clock, Timer } from '../contracts/clock.js'
-import type { Logger } from '../contracts/logger.js'
-import type { NudgeReply, WaitingKey } from './coordination-backend.js'
+import type { BackendContext, CoordinationBackend, NudgeReply } from './coordination-backend.js'
+import type { SessionKeeper } from './session-keeper.js'
 import type { Ticket } from './ticket.js'
 
 const FIRST_POLL_MS = 5
@@ -21,13 +21,10 @@ interface Foreign {
 }
 
 export interface WaitingRoomOptions {
-  clock: Clock
-  logger: Logger
+  backend: CoordinationBackend
+  context: BackendContext
+  keeper: () => SessionKeeper
   maxPollMs: number
-  /** Pause before a death is looked at again, if the answer to the first look was lost. */
-  lookAgainMs: number
-  /** Applies the grant rule; null if there is no session to ask under any more. */
-  nudge: (waiting: WaitingKey[]) => Promise<NudgeReply[] | null>
   /** What became of one of them. */
   nudged: (ticket: Ticket, reply: NudgeReply) => void
 }
@@ -39,7 +36,14 @@ export class WaitingRoom {
   private pollTimer: Timer | null = null
   private pollMs = FIRST_POLL_MS
 
-  constructor(private readonly options: WaitingRoomOptions) {}
+  private readonly clock: Clock
+  /** Pause before a death is looked at again, if the answer to the first look was lost. */
+  private readonly lookAgainMs: number
+
+  constructor(private readonly options: WaitingRoomOptions) {
+    this.clock = options.context.clock
+    this.lookAgainMs = options.context.leaseMs / 6
+  }
 
   get tickets(): ReadonlySet<Ticket> {
     return this.waiting
@@ -81,16 +85,21 @@ export class WaitingRoom {
     this.stopPolling()
   }
 
+  /** Applies the grant rule to these. */
   private async nudge(tickets: Ticket[]): Promise<void> {
+    const { backend, context, keeper, nudged } = this.options
+    const session = keeper().current
+    if (!session) return
     const waiting = tickets.map((ticket) => ({ key: ticket.request.key, ticket: ticket.id }))
     try {
-      const replies = await this.options.nudge(waiting)
+      const replies = await backend.nudge(session.name, waiting)
+      if (session !== keeper().current) return
       tickets.forEach((ticket, index) => {
-        const reply = replies?.[index]
-        if (reply && ticket.id === waiting[index]?.ticket) this.options.nudged(ticket, reply)
+        const reply = replies[index]
+        if (reply && ticket.id === waiting[index]?.ticket) nudged(ticket, reply)
       })
     } catch (error) {
-      this.options.logger.debug({ err: error }, 'a nudge was not answered; the next heartbeat repeats it')
+      context.logger.debug({ err: error }, 'a nudge was not answered; the next heartbeat repeats it')
     }
   }
 
@@ -101,24 +110,24 @@ export class WaitingRoom {
       this.foreign.set(holder, group)
     }
     group.tickets.add(ticket)
-    group.diesAt = this.options.clock.monotonic() + leftMs
+    group.diesAt = this.clock.monotonic() + leftMs
     if (!group.timer || group.diesAt + AFTER_DEATH_MS < group.firesAt - 1) this.armDeath(holder, group)
   }
 
   private armDeath(holder: string, group: Foreign): void {
     group.timer?.cancel()
-    const wait = Math.max(0, group.diesAt - this.options.clock.monotonic()) + AFTER_DEATH_MS
-    group.firesAt = this.options.clock.monotonic() + wait
+    const wait = Math.max(0, group.diesAt - this.clock.monotonic()) + AFTER_DEATH_MS
+    group.firesAt = this.clock.monotonic() + wait
     const fire = (): void => {
       group.timer = null
       // Renewed meanwhile, as the heartbeats' answers said: look again at the new end.
-      const over = group.diesAt <= this.options.clock.monotonic()
+      const over = group.diesAt <= this.clock.monotonic()
       // The answer says what is left now; should it be lost, look again soon.
-      if (over) group.diesAt = this.options.clock.monotonic() + this.options.lookAgainMs
+      if (over) group.diesAt = this.clock.monotonic() + this.lookAgainMs
       this.armDeath(holder, group)
       if (over) void this.nudge([...group.tickets])
     }
-    group.timer = this.options.clock.setTimeout(fire, wait, { background: true })
+    group.timer = this.clock.setTimeout(fire, wait, { background: true })
   }
 
   private leaveGroup(ticket: Ticket): void {
@@ -140,7 +149,7 @@ export class WaitingRoom {
       void this.nudge([...this.waiting])
       this.armPoll()
     }
-    this.pollTimer = this.options.clock.setTimeout(poll, this.pollMs, { background: true })
+    this.pollTimer = this.clock.setTimeout(poll, this.pollMs, { background: true })
   }
 
   private stopPolling(): void {

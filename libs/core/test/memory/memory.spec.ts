@@ -98,6 +98,31 @@ describe('X1: idle keys', () => {
   })
 })
 
+describe('floods', () => {
+  it('scenario 7: a hundred thousand messages in one chat leave the other chats of the hub prompt', async () => {
+    const hub = new MemoryCoordinationHub()
+    const [flooded, other] = [new MemoryCoordinator({ hub }), new MemoryCoordinator({ hub })]
+    const count = 100_000
+    let served = 0
+    const flood = Array.from({ length: count }, async () => {
+      const turn = await taken(flooded.turns.take('flood'))
+      served += 1
+      await turn.release()
+    })
+    let worstMs = 0
+    while (served < count) {
+      const since = performance.now()
+      await (await taken(other.turns.take('other'))).release()
+      worstMs = Math.max(worstMs, performance.now() - since)
+      await new Promise((resolve) => setImmediate(resolve))
+    }
+    await Promise.all(flood)
+    // Some milliseconds; generous, for a machine that is busy with other things.
+    expect(worstMs).toBeLessThan(1000)
+    await Promise.all([flooded.stop(), other.stop()])
+  })
+})
+
 describe('sessions', () => {
   function recording() {
     const warnings: string[] = []
