@@ -9,6 +9,7 @@
  * A message is accepted (`accept` resolves, the platform may be told) when its ticket stands, with durability when
  * the journal has it. With durability a ticket only wakes: the runner works on the oldest record (T6).
  */
+import { setMaxListeners } from 'node:events'
 import type { Clock, Timer } from '../contracts/clock.js'
 import type { TakeOptions, Turn, TurnQueue } from '../contracts/coordinator.js'
 import { CoordinationUnavailableError, LeaseLostError } from '../contracts/errors.js'
@@ -65,7 +66,10 @@ export class Inbox {
   private count = 0
   private idle: (() => void)[] = []
 
-  constructor(private readonly options: InboxOptions) {}
+  constructor(private readonly options: InboxOptions) {
+    // Every waiting ticket listens: more than Node's ten are no leak.
+    setMaxListeners(0, this.waits.signal)
+  }
 
   /** Messages, wakes and timers that wait or are worked on here. */
   get inFlight(): number {
