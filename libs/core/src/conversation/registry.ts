@@ -20,6 +20,7 @@ type Source = { builder: FlowBuilder } | { flow: FlowDefinition } | { conversati
 export class FlowRegistry {
   readonly #sources: Source[] = []
   #definitions: Map<string, Definition> | null = null
+  #persists = false
 
   /** `bot.flow`. @throws ConfigError after start. */
   flow<State extends object = Record<string, unknown>>(
@@ -67,12 +68,14 @@ export class FlowRegistry {
       definitions.set(definition.name, definition)
     }
     for (const source of this.#sources) if ('builder' in source) source.builder.freeze()
+    this.#persists = [...definitions.values()].some((definition) => definition.persistent)
     this.#definitions = definitions
   }
 
   /** True if any flow is stored even without coordination. */
   get persists(): boolean {
-    return [...this.#frozen().values()].some((definition) => definition.persistent)
+    this.freeze()
+    return this.#persists
   }
 
   find(name: string): Definition | null {

@@ -9,9 +9,8 @@ export interface ChatAddress {
 }
 
 export function chatKeyOf(address: ChatAddress): string {
-  const parts = [address.provider, address.chatId]
-  if (address.participant !== undefined) parts.push(address.participant)
-  return parts.map(encodeURIComponent).join('/')
+  const chat = `${encodeURIComponent(address.provider)}/${encodeURIComponent(address.chatId)}`
+  return address.participant === undefined ? chat : `${chat}/${encodeURIComponent(address.participant)}`
 }
 
 /** @returns null if `key` was not made by `chatKeyOf`. */

@@ -70,6 +70,13 @@ export class SpanFactory {
     return new PlainAccess(key, turn, store)
   }
 
+  /** Said at once where nothing has to be read: a message of a bot alone, whose copy is the truth (B1). */
+  unread(key: string, turn: GrantedTurn | null, work: Work): Opened | undefined {
+    if (turn !== null || work.kind !== 'message') return undefined
+    const { engine } = this.options
+    return engine.persists && engine.localRevision(key) === undefined ? undefined : NOTHING_READ
+  }
+
   /** What the chat's work starts from, or `nothing` if there is none for this turn. */
   async read(
     key: string,

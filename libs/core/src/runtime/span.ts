@@ -32,6 +32,7 @@ export class Span implements TurnScope {
   readonly finalAttempt: boolean
   readonly fence: number | null
   readonly previousHolder: string | null
+  readonly outbox: SpanOutbox | null
   message: Message | null
   hooks: HookResults | undefined
   /** The scope of handlers and hooks; conversations have scopes of their own. */
@@ -40,14 +41,14 @@ export class Span implements TurnScope {
   context: unknown
   /** Set if a handler or a conversation failed. */
   failure: { error: unknown; of: 'handler' | 'conversation' } | undefined
+  lostBy: LeaseLostError | null = null
+  cutBy: LeaseLostError | null = null
   /** True while a handler runs: only then does a stop take everything away. */
   handling = true
   ackWithheld = false
   /** True once a conversation was touched: its copy in memory may be ahead of the store. */
   touched = false
 
-  private lost: LeaseLostError | null = null
-  private cutError: LeaseLostError | null = null
   private sending = 0
   private onIdle: (() => void) | undefined
   private onStopped: (() => void) | undefined
@@ -75,6 +76,7 @@ export class Span implements TurnScope {
     this.finalAttempt = init.finalAttempt ?? false
     this.fence = init.turn?.fence ?? null
     this.previousHolder = init.turn?.previousHolder ?? null
+    this.outbox = init.outbox
     this.revision = init.revision
     this.act = { current: this, revoked: null }
     const signal = init.turn?.signal
@@ -89,47 +91,39 @@ export class Span implements TurnScope {
   get signal(): AbortSignal {
     if (this.controller === undefined) {
       this.controller = new AbortController()
-      const stopped = this.lost ?? this.cutError
+      const stopped = this.lostBy ?? this.cutBy
       if (stopped !== null) this.controller.abort(stopped)
     }
     return this.controller.signal
   }
 
-  get lostBy(): LeaseLostError | null {
-    return this.lost
-  }
-
-  get cutBy(): LeaseLostError | null {
-    return this.cutError
-  }
-
   get live(): boolean {
-    return this.lost === null && this.cutError === null && !this.ended
+    return this.lostBy === null && this.cutBy === null && !this.ended
   }
 
   /** True after an orderly end: what is sent then is no part of any turn. */
   get over(): boolean {
-    return this.ended && this.lost === null && this.cutError === null
+    return this.ended && this.lostBy === null && this.cutBy === null
   }
 
   assertLive(): void {
-    if (this.lost !== null) throw this.lost
-    if (this.cutError !== null) throw this.cutError
+    if (this.lostBy !== null) throw this.lostBy
+    if (this.cutBy !== null) throw this.cutBy
     if (this.ended) throw new LeaseLostError(this.key, 'settled', this.fenceDetail())
     this.init.turn?.assertHeld()
   }
 
   /** The turn is gone. The first reason stays. */
   revoke(error: LeaseLostError): void {
-    if (this.lost !== null) return
-    this.lost = error
+    if (this.lostBy !== null) return
+    this.lostBy = error
     this.silence(error)
   }
 
   /** The turn is still held, but this span may do nothing more than commit what it staged. */
   cut(error: LeaseLostError): void {
-    if (this.lost !== null || this.cutError !== null) return
-    this.cutError = error
+    if (this.lostBy !== null || this.cutBy !== null) return
+    this.cutBy = error
     this.silence(error)
   }
 
@@ -141,7 +135,7 @@ export class Span implements TurnScope {
 
   /** Calls `fn` once when the span is cut or lost; at once if it is already. */
   whenStopped(fn: () => void): void {
-    if (this.lost !== null || this.cutError !== null) fn()
+    if (this.lostBy !== null || this.cutBy !== null) fn()
     else this.onStopped = fn
   }
 
@@ -221,7 +215,7 @@ export class Span implements TurnScope {
    * called back. A lost span's are not waited for.
    */
   async flush(clock: Clock): Promise<void> {
-    if (this.sending > 0 && this.lost === null) {
+    if (this.sending > 0 && this.lostBy === null) {
       await new Promise<void>((resolve) => {
         const limit = clock.setTimeout(resolve, SEND_GRACE_MS)
         this.onIdle = () => {
@@ -238,6 +232,18 @@ export class Span implements TurnScope {
     return this.stored === undefined ? this.state?.checkpoint : this.stored
   }
 
+  /** True of most messages of a bot alone: nothing failed, nothing is under way, nothing is to be stored. */
+  get leavesNothing(): boolean {
+    return (
+      this.fence === null &&
+      this.staged === undefined &&
+      this.tail === undefined &&
+      this.sending === 0 &&
+      this.failure === undefined &&
+      this.live
+    )
+  }
+
   get hasStaged(): boolean {
     return this.staged !== undefined
   }
@@ -245,10 +251,6 @@ export class Span implements TurnScope {
   /** What the conversation left, as effects of the commit that ends this span. */
   stagedEffects(): Effects {
     return this.staged === undefined ? {} : this.conversationEffects(this.staged)
-  }
-
-  get outbox(): SpanOutbox | null {
-    return this.init.outbox
   }
 
   private chain(step: () => Promise<void>): Promise<void> {

@@ -53,11 +53,26 @@ export class TurnRunner {
 
   /** Ends the turn in every case. Never rejects. */
   async run(key: string, turn: GrantedTurn | null, work: Work): Promise<void> {
-    const access = this.options.spans.access(key, turn)
+    const { spans, engine } = this.options
+    const access = spans.access(key, turn)
     let span: Span | null = null
     try {
-      span = await this.open(key, turn, access, work)
-      if (span !== null) await this.work(span, access, work)
+      // What need not be waited for is not: a bot alone spends its time on promises, not on work.
+      const opened = spans.unread(key, turn, work) ?? (await spans.read(key, turn, access, work))
+      const waitMs = opened === 'nothing' ? 0 : (opened.record?.waitMs ?? 0)
+      if (opened === 'nothing' || waitMs > 0) {
+        await access.abandon({ unused: true })
+        if (waitMs > 0) this.options.wakeIn(key, waitMs)
+        return
+      }
+      span = spans.span(key, turn, access, work, opened, this.isFinal(opened.record))
+      if (span.coordinated) engine.discardStale(span)
+      await this.perform(span, work)
+      span.handling = false
+      const running = engine.running(key)
+      if (running !== null) await this.settle(span, running)
+      const ending = this.conclude(span, access)
+      if (ending !== undefined) await ending
     } catch (error) {
       this.surprise(key, turn !== null, span, error)
       await access.abandon().catch((cause: unknown) => this.options.report(cause))
@@ -66,63 +81,35 @@ export class TurnRunner {
     }
   }
 
-  /** Null if there is nothing to do; the turn is ended then. */
-  private async open(
-    key: string,
-    turn: GrantedTurn | null,
-    access: ChatAccess,
-    work: Work,
-  ): Promise<Span | null> {
-    const { spans, attempts } = this.options
-    const opened = await spans.read(key, turn, access, work)
-    if (opened === 'nothing') {
-      await access.abandon({ unused: true })
-      return null
-    }
-    const { record } = opened
-    if (record !== null && (record.waitMs ?? 0) > 0) {
-      await access.abandon({ unused: true })
-      this.options.wakeIn(key, record.waitMs ?? 0)
-      return null
-    }
-    const finalAttempt = record !== null && attempts !== null && record.attempts + 1 >= attempts.max
-    const span = spans.span(key, turn, access, work, opened, finalAttempt)
-    if (span.coordinated) this.options.engine.discardStale(span)
-    return span
-  }
-
-  private async work(span: Span, access: ChatAccess, work: Work): Promise<void> {
-    await this.perform(span, work)
-    span.handling = false
-    await this.settle(span)
-    await this.conclude(span, access)
+  private isFinal(record: JournalRecord | null): boolean {
+    const { attempts } = this.options
+    return record !== null && attempts !== null && record.attempts + 1 >= attempts.max
   }
 
   /** Ends when the handler has ended, or when it may not act any more: JavaScript cannot stop it (T4). */
   private perform(span: Span, work: Work): Promise<void> {
-    const { handler, report } = this.options
-    const run = async () => {
-      const prepared = handler.prepare(span)
-      if (prepared !== undefined) await prepared
-      if (work.kind === 'timer') return runInScope(span.act, () => work.act(span))
-      // Alone, a handler's turn cannot be lost: its context is scope enough, and following it costs half the speed.
-      return span.fence === null ? handler.handle(span) : runInScope(span.act, () => handler.handle(span))
-    }
     return new Promise((resolve) => {
       span.whenStopped(resolve)
-      run().then(resolve, (error: unknown) => {
+      const prepared = this.options.handler.prepare(span)
+      const done = prepared === undefined ? this.act(span, work) : prepared.then(() => this.act(span, work))
+      done.then(resolve, (error: unknown) => {
         if (span.lostBy === null) span.failure ??= { error, of: 'handler' }
-        else if (!(error instanceof LeaseLostError)) report(error)
+        else if (!(error instanceof LeaseLostError)) this.options.report(error)
         resolve()
       })
     })
   }
 
+  private act(span: Span, work: Work): Promise<void> {
+    const { handler } = this.options
+    if (work.kind === 'timer') return runInScope(span.act, () => work.act(span))
+    // Alone, a handler's turn cannot be lost: its context is scope enough, and following it costs half the speed.
+    return span.fence === null ? handler.handle(span) : runInScope(span.act, () => handler.handle(span))
+  }
+
   /** T3, T4: waits until the conversation waits again or has ended, at most `settleMs`; then it is stopped. */
-  private async settle(span: Span): Promise<void> {
+  private async settle(span: Span, running: Promise<void>): Promise<void> {
     const { engine, settleMs, clock } = this.options
-    const running = engine.running(span.key)
-    if (running === null) return
     const outcome = await firstOf(running, span, settleMs, clock)
     if (outcome === 'settled') return
     const error = span.lostBy ?? span.cutBy ?? new LeaseLostError(span.key, 'settled', fenceOf(span))
@@ -130,7 +117,16 @@ export class TurnRunner {
     engine.suspend(span.key, error)
   }
 
-  private async conclude(span: Span, access: ChatAccess): Promise<void> {
+  private conclude(span: Span, access: ChatAccess): Promise<void> | undefined {
+    const { handler } = this.options
+    if (!span.leavesNothing) return this.concludeTurn(span, access)
+    const saved = handler.save(span)
+    if (saved !== undefined) return saved.then(() => handler.handled(span))
+    handler.handled(span)
+    return undefined
+  }
+
+  private async concludeTurn(span: Span, access: ChatAccess): Promise<void> {
     await span.flush(this.options.clock)
     if (span.lostBy !== null) return this.loseTurn(span, access, span.lostBy)
     if (span.recordId !== null && (span.failure !== undefined || span.ackWithheld)) {
