@@ -149,8 +149,11 @@ export class Replica {
   }
 
   private failure(text: string): Error {
-    const told = this.events.map(({ event }) => event).join(', ')
-    return new Error(`Replica ${this.name} ${text}. It told: ${told || 'nothing'}.\n${this.output}`)
+    const told = this.events
+      .slice(-50)
+      .map(({ event }) => event)
+      .join(', ')
+    return new Error(`Replica ${this.name} ${text}. It told (last): ${told || 'nothing'}.\n${this.output}`)
   }
 }
 

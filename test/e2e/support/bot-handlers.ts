@@ -27,7 +27,8 @@ export function addHandlers(bot: Bot, replicaId: string, report: Report): void {
     report('handling', { id: message.id, chat: message.chatId, body: message.body, fence, previousHolder })
   })
   bot.hears(/^slow (\d+)/, async (ctx) => {
-    await delay(Number(ctx.match?.[1]))
+    // Goes on when its turn is lost, but does not keep a process alive that has been stopped.
+    await delay(Number(ctx.match?.[1]), undefined, { ref: false })
     await reply(ctx, `did ${ctx.body}`)
   })
   bot.hears(/^block (\S+) (\d+)/, async (ctx) => {

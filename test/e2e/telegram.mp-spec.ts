@@ -1,0 +1,141 @@
+/** Telegram's long polling: one poller at any time, however its replicas come and go. */
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
+import { setTimeout as delay } from 'node:timers/promises'
+import { TelegramApiDouble } from '../doubles/telegram-api.js'
+import { waitFor } from '../support/index.js'
+import { Crew, type BotReplica } from './support/bots.js'
+
+const LEASE_MS = 1500
+const LONGEST_POLL_MS = 400
+const MINUTE = 60_000
+let telegram: TelegramApiDouble
+let crew: Crew
+
+beforeEach(async () => {
+  asked.length = 0
+  telegram = await new TelegramApiDouble({ longestPollMs: LONGEST_POLL_MS }).listen()
+  const env = { TELEGRAM_ROOT: telegram.url, TELEGRAM_TOKEN: telegram.token }
+  crew = new Crew({ leaseMs: LEASE_MS, durability: true, env })
+})
+afterEach(() => {
+  writing = false
+  return telegram.close()
+})
+
+/** New people write all the time, also if the test fails: until its end. */
+let writing = false
+function keepWriting(): () => Promise<void> {
+  writing = true
+  const write = async () => {
+    for (; writing; await delay(30)) ask()
+  }
+  const steady = write()
+  return () => {
+    writing = false
+    return steady
+  }
+}
+
+/** Starts two and waits until one polls. */
+async function startTwo(): Promise<{ leader: BotReplica; standby: BotReplica }> {
+  const [a, b] = await Promise.all([crew.join('a'), crew.join('b')])
+  const leader = await waitFor(() => [a, b].find((one) => one.told('leader').length > 0), {
+    what: 'one leads',
+  })
+  await leader.next('leader')
+  await telegram.until(({ openPolls }) => openPolls === 1)
+  return { leader, standby: leader === a ? b : a }
+}
+
+let people = 0
+const asked: number[] = []
+
+/** Someone new writes; the bot's answer is awaited elsewhere. */
+function ask(): number {
+  people += 1
+  asked.push(people)
+  telegram.say(people, `hello ${people}`)
+  return people
+}
+
+const repliesTo = (chat: number) => telegram.sent.filter(({ payload }) => Number(payload['chat_id']) === chat)
+
+async function everyoneIsAnsweredOnce(): Promise<void> {
+  const all = asked.splice(0)
+  await waitFor(() => all.every((chat) => repliesTo(chat).length > 0), { what: `${all.length} are answered` })
+  expect(all.map((chat) => repliesTo(chat).length)).toEqual(all.map(() => 1))
+}
+
+function onePollerAtATime(): void {
+  expect({ most: telegram.mostPolls, conflicts: telegram.conflicts }).toEqual({ most: 1, conflicts: 0 })
+}
+
+describe('scenario 18, P1: two replicas of a polling bot', () => {
+  it(
+    'Z7: on SIGTERM the standby takes over in under a second, nobody is forgotten or answered twice',
+    async () => {
+      const { leader, standby } = await startTwo()
+      const stopWriting = keepWriting()
+      await delay(300)
+      const termAt = Date.now()
+      const exit = leader.process.terminate()
+      const led = await standby.next('leader')
+      expect(Number(led['at']) - termAt).toBeLessThan(1000)
+      await telegram.until(({ openPolls }) => openPolls === 1)
+      expect(Date.now() - termAt).toBeLessThan(1500)
+      expect(await exit).toEqual({ code: 0, signal: null })
+      await delay(300)
+      await stopWriting()
+      await everyoneIsAnsweredOnce()
+      onePollerAtATime()
+      expect(await crew.disband()).toEqual([])
+    },
+    MINUTE,
+  )
+
+  it(
+    'scenario 21: on SIGKILL it takes over within a lease and a second, though each bot was started twice',
+    async () => {
+      const { leader, standby } = await startTwo()
+      for (let n = 0; n < 5; n += 1) ask()
+      await everyoneIsAnsweredOnce()
+      expect(standby.told('leader')).toEqual([])
+      await crew.kill(leader)
+      const killed = performance.now()
+      for (let n = 0; n < 5; n += 1) ask()
+      await standby.next('leader')
+      await telegram.until(({ openPolls }) => openPolls === 1)
+      expect(performance.now() - killed).toBeLessThan(LEASE_MS + 1000)
+      await everyoneIsAnsweredOnce()
+      onePollerAtATime()
+      expect(await crew.disband()).toEqual([])
+    },
+    MINUTE,
+  )
+
+  it(
+    'scenario 20: a leader frozen while it waits to poll again has lost the leadership when it goes on: no poll',
+    async () => {
+      const { leader, standby } = await startTwo()
+      // One failed poll: it pauses, and its timer will be long due when the process goes on.
+      telegram.failNext('getUpdates', { kind: 'error', code: 500 })
+      await leader.next('log', { where: ({ text }) => text === 'polling pauses' })
+      leader.process.pause()
+      const frozen = performance.now()
+      ask()
+      await standby.next('leader')
+      expect(performance.now() - frozen).toBeLessThan(LEASE_MS + 1000)
+      await everyoneIsAnsweredOnce()
+      const { polls } = telegram
+      leader.process.resume()
+      expect(await leader.next('follower', { where: ({ reason }) => reason === 'lost' })).toBeDefined()
+      await waitFor(() => telegram.polls > polls + 2, { what: 'the new leader goes on polling' })
+      ask()
+      await everyoneIsAnsweredOnce()
+      onePollerAtATime()
+      expect(leader.told('leader')).toHaveLength(1)
+      expect(await crew.disband()).toEqual([])
+    },
+    MINUTE,
+  )
+})
