@@ -3,14 +3,14 @@
  * A scenario speaks in leases, so that it runs on the in-process hub with a clock of its own and on a real server in
  * real time alike. Another backend joins by implementing `HandoverBed`.
  */
-import type { Bot, BotConfig, BotEvents, CoordinationOptions, Message } from '@botmesh/core'
+import type { Bot, BotConfig, BotEvents, Clock, CoordinationOptions, Message } from '@botmesh/core'
 import type { CallFaultOptions, CallFaults, FakeProvider } from '@botmesh/core/testing'
 
 /** What the store holds of a chat's conversation. */
 export type Stored = 'checkpoint' | 'marker' | 'none'
 
 export interface ReplicaOptions {
-  define(bot: Bot, name: string): void
+  define: (bot: Bot, name: string) => void
   coordination?: Partial<CoordinationOptions>
   config?: Partial<BotConfig>
   /** A fault at one of its calls. A crash that it causes is a `kill`. */
@@ -23,6 +23,8 @@ export interface Replica {
   readonly name: string
   readonly bot: Bot
   readonly faults: CallFaults
+  /** Its own: stands still while it is frozen, and for ever once it is dead. */
+  readonly clock: Clock
   /** Its own, not wrapped: what arrives here arrives at the process. */
   readonly provider: FakeProvider
   readonly errors: unknown[]

@@ -21,8 +21,8 @@ export class MemoryBed implements HandoverBed {
   readonly leaseMs = LEASE_MS
   readonly clock = new ManualClock()
   readonly platform = new FakePlatform()
-  readonly store = new MemoryStore({ clock: this.clock })
-  private readonly hub = new MemoryCoordinationHub({ clock: this.clock })
+  readonly store = new MemoryStore({ clock: this.clock, maxIdleKeys: 100 })
+  private readonly hub = new MemoryCoordinationHub({ clock: this.clock, maxIdleKeys: 100 })
   private readonly replicas: MemoryReplica[] = []
 
   constructor(readonly placement: Placement) {}
@@ -90,7 +90,7 @@ class MemoryReplica implements Replica {
   readonly errors: unknown[] = []
   readonly handovers: Replica['handovers'] = []
   readonly handled: BotEvents['message:handled'][] = []
-  private readonly clock: PausableClock
+  readonly clock: PausableClock
   private stopped = false
 
   constructor(
