@@ -18,16 +18,18 @@ export interface Entry<T> {
   /** '<letter><rest>': see the transitions' headers. */
   token: string
   /** Arguments after the token. */
-  more?: readonly string[]
+  more?: readonly string[] | undefined
   /** '<chat> <inbound id>' to be looked up. */
-  check?: string
+  check?: string | undefined
   read(line: string, payloads: Payloads): T
+  /** True: another entry of the same call concerns the same chat, so no short cut may be taken. */
+  shared?: boolean
+  /** Set by the queue while the entry is in it. */
+  resolve?(value: T): void
+  reject?(error: unknown): void
 }
 
-interface Waiting extends Entry<unknown> {
-  resolve(value: unknown): void
-  reject(error: unknown): void
-}
+type Waiting = Entry<unknown>
 
 export interface BatchOptions {
   link: RedisLink
@@ -47,8 +49,8 @@ const MOST_BYTES = 256 * 1024
 
 export class BatchQueue {
   private entries: Waiting[] = []
-  private chats = new Set<string>()
-  private distinct = true
+  /** The first entry of each chat in this call. */
+  private chats: Map<string, Waiting> | null = null
   private bytes = 0
   private session = ''
   private scheduled = false
@@ -66,14 +68,10 @@ export class BatchQueue {
       if (session !== this.session || this.entries.length >= MOST_ENTRIES || this.bytes > MOST_BYTES)
         this.flush()
       this.session = session
-      const waiting = entry as unknown as Waiting
-      waiting.resolve = resolve as (value: unknown) => void
-      waiting.reject = reject
-      this.entries.push(waiting)
-      if (this.distinct) {
-        if (this.chats.has(entry.chat)) this.distinct = false
-        else this.chats.add(entry.chat)
-      }
+      entry.resolve = resolve
+      entry.reject = reject
+      this.entries.push(entry as Waiting)
+      if (this.entries.length > 1) this.noteChat(entry as Waiting)
       if (entry.more) for (const text of entry.more) this.bytes += text.length
       if (this.scheduled) return
       this.scheduled = true
@@ -82,50 +80,48 @@ export class BatchQueue {
     })
   }
 
+  /** The scripts' short cuts rely on it that no other entry of the call concerns the same chat. */
+  private noteChat(entry: Waiting): void {
+    const [first] = this.entries
+    const chats = (this.chats ??= new Map(first && [[first.chat, first]]))
+    const other = chats.get(entry.chat)
+    if (other === undefined) chats.set(entry.chat, entry)
+    else other.shared = entry.shared = true
+  }
+
   private flush(): void {
-    const { entries, session, distinct } = this
+    const { entries, session } = this
     if (entries.length === 0) return
     this.entries = []
-    this.chats = new Set()
-    this.distinct = true
+    this.chats = null
     this.bytes = 0
-    this.send(session, entries, distinct, this.options.link).catch((error: unknown) => {
-      for (const entry of entries) entry.reject(error)
+    this.send(session, entries, this.options.link).catch((error: unknown) => {
+      for (const entry of entries) entry.reject?.(error)
     })
   }
 
   /** Sends entries as one call of their own, on any connection; used by the heartbeat, which does not wait for a tick. */
   async call(session: string, entries: Entry<unknown>[], link: RedisLink): Promise<unknown[]> {
     const results: unknown[] = []
-    const waiting = entries.map((entry, index) => ({
-      ...entry,
-      resolve: (value: unknown) => void (results[index] = value),
-      reject: (error: unknown) => void (results[index] = error),
-    }))
-    await this.send(session, waiting, false, link)
+    entries.forEach((entry, index) => {
+      entry.shared = true
+      entry.resolve = (value) => void (results[index] = value)
+      entry.reject = (error) => void (results[index] = error)
+    })
+    await this.send(session, entries, link)
     return results
   }
 
-  private async send(session: string, entries: Waiting[], distinct: boolean, link: RedisLink): Promise<void> {
-    const args = this.argumentsOf(session, entries, distinct)
+  private async send(session: string, entries: Waiting[], link: RedisLink): Promise<void> {
+    const args = this.argumentsOf(session, entries)
     const reply = (await link.eval(this.options.script, args, this.options.timeoutMs())) as (string | null)[]
     this.distribute(session, entries, reply)
   }
 
-  private argumentsOf(session: string, entries: Waiting[], distinct: boolean): string[] {
+  private argumentsOf(session: string, entries: Waiting[]): string[] {
     const { base, holders, windowMs, leaseMs } = this.options
     const count = entries.length
-    const args = [
-      '1',
-      holders,
-      base,
-      session,
-      String(leaseMs()),
-      String(windowMs),
-      distinct ? '1' : '0',
-      String(count),
-      '0',
-    ]
+    const args = ['1', holders, base, session, String(leaseMs()), String(windowMs), String(count), '0']
     for (const entry of entries) args.push(entry.chat)
     let checks = 0
     for (const { check } of entries) {
@@ -133,9 +129,10 @@ export class BatchQueue {
       args.push(check)
       checks += 1
     }
-    args[8] = String(checks)
-    for (const { token, more } of entries) {
-      args.push(token)
+    args[7] = String(checks)
+    for (const { token, more, shared } of entries) {
+      // In small letters: without the short cut.
+      args.push(shared ? token.charAt(0).toLowerCase() + token.slice(1) : token)
       if (more) for (const text of more) args.push(text)
     }
     return args
@@ -148,8 +145,8 @@ export class BatchQueue {
       const entry = entries[index]
       const line = lines[index] ?? ''
       if (!entry) continue
-      if (line.charCodeAt(0) === 33) entry.reject(refusal(line))
-      else entry.resolve(entry.read(line, payloads))
+      if (line.charCodeAt(0) === 33) entry.reject?.(refusal(line))
+      else entry.resolve?.(entry.read(line, payloads))
     }
     if (lines.length > entries.length) this.options.onNews(session, lines.slice(entries.length))
   }

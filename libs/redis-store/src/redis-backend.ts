@@ -64,6 +64,7 @@ export class RedisBackend implements CoordinationBackend {
   readonly kind = 'redis'
   private opened: Opened | null = null
   private leaseMs = 15_000
+  private session = { name: '', escaped: '' }
 
   constructor(private readonly options: RedisBackendOptions) {}
 
@@ -219,7 +220,7 @@ export class RedisBackend implements CoordinationBackend {
   }
 
   take(request: TakeRequest): Promise<TakeReply> {
-    const reply = this.live().batches.add(escapeName(request.session), takeEntry(request))
+    const reply = this.add(request.session, takeEntry(request))
     return request.read ? this.checked(request.key, reply) : reply
   }
 
@@ -240,19 +241,16 @@ export class RedisBackend implements CoordinationBackend {
     return reply
   }
 
-  async release(request: ReleaseRequest): Promise<void> {
-    const session = escapeName(request.session)
-    await this.live().batches.add(session, releaseEntry(request))
+  release(request: ReleaseRequest): Promise<void> {
+    return this.add(request.session, releaseEntry(request))
   }
 
-  async withdraw(request: WithdrawRequest): Promise<void> {
-    const session = escapeName(request.session)
-    await this.live().batches.add(session, withdrawEntry(request))
+  withdraw(request: WithdrawRequest): Promise<void> {
+    return this.add(request.session, withdrawEntry(request))
   }
 
   commit(request: CommitRequest): Promise<CommitResult> {
-    const { idsPerChat } = this.options
-    return this.live().batches.add(escapeName(request.session), commitEntry(request, idsPerChat))
+    return this.add(request.session, commitEntry(request, this.options.idsPerChat))
   }
 
   nudge(session: string, waiting: readonly WaitingKey[]): Promise<NudgeReply[]> {
@@ -266,6 +264,18 @@ export class RedisBackend implements CoordinationBackend {
     const [result] = await this.live().batches.call(escapeName(session), [entry], link)
     if (typeof result === 'string') return result
     throw result
+  }
+
+  private add<T>(session: string, entry: Entry<T>): Promise<T> {
+    const { opened } = this
+    if (!opened) return Promise.reject(new CoordinationUnavailableError('unreachable'))
+    return opened.batches.add(this.escaped(session), entry)
+  }
+
+  /** Almost always the same as before. */
+  private escaped(session: string): string {
+    if (session !== this.session.name) this.session = { name: session, escaped: escapeName(session) }
+    return this.session.escaped
   }
 
   private live(): Opened {

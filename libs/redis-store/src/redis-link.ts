@@ -8,9 +8,10 @@
  *
  * States: `closed` → `open()` → `connecting` ⇄ `ready` → `close()` → `closed`.
  */
-import { Command, Redis, type RedisOptions } from 'ioredis'
+import { Redis, type RedisOptions } from 'ioredis'
 import { ConfigError, CoordinationUnavailableError, type Clock, type Logger } from '@botmesh/core'
 import type { Script } from './scripts.js'
+import { wireCommand } from './wire.js'
 
 export type LinkRole = 'turns' | 'heartbeat' | 'grants' | 'store' | 'log'
 
@@ -155,8 +156,7 @@ export class RedisLink {
   }
 
   private command(client: Redis, name: string, args: string[]): Promise<unknown> {
-    const command = new Command(name, args, { replyEncoding: 'utf8' })
-    return client.sendCommand(command) as Promise<unknown>
+    return client.sendCommand(wireCommand(name, args)) as Promise<unknown>
   }
 
   private withinTime<T>(client: Redis, reply: Promise<T>, timeoutMs: number): Promise<T> {

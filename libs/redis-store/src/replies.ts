@@ -159,7 +159,7 @@ export function readNudge(line: string, key: string, ticket: string): NudgeReply
 
 /** Replies of commit, and of the release that commits an inbound id. */
 export function readCommit(line: string, revision: string | null = null): CommitResult {
-  const [first, second] = line
+  const [first, second] = [line[0], line[1]]
   if (first === 'R' || first === 'c') return { outcome: 'committed', revision }
   if (first === 'r' || second === 's' || second === 'a') {
     return { outcome: 'refused', why: second === 'a' ? 'absent' : 'superseded' }

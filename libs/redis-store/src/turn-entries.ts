@@ -9,7 +9,7 @@ import type {
   WaitingKey,
   WithdrawRequest,
 } from '@botmesh/core'
-import type { Entry } from './batch-queue.js'
+import type { Entry, Payloads } from './batch-queue.js'
 import { effectsArgs, onlyInboundId, recordJson } from './effects-args.js'
 import { escapeName } from './keys.js'
 import { readCommit, readNudge, readTake } from './replies.js'
@@ -22,44 +22,80 @@ function numberOf(ticket: string): string {
   return ticket.slice(ticket.lastIndexOf(':') + 1)
 }
 
+/** Classes rather than literals with closures: the path of every message. */
+class TurnEntry {
+  more: string[] | undefined = undefined
+  check: string | undefined = undefined
+  shared = false
+  /** Set by the queue; here so that all entries have one shape. */
+  resolve?(value: unknown): void
+  reject?(error: unknown): void
+
+  constructor(
+    readonly chat: string,
+    public token: string,
+  ) {}
+}
+
+class TakeEntry extends TurnEntry implements Entry<TakeReply> {
+  constructor(private readonly request: TakeRequest) {
+    super(escapeName(request.key), '')
+    const { ticket, dedupeId, read, arrival, onlyIfFree } = request
+    const n = numberOf(ticket)
+    if (dedupeId !== undefined && dedupeId !== '') this.check = `${this.chat} ${escapeName(dedupeId)}`
+    if (!read && !arrival && !onlyIfFree) this.token = this.check === undefined ? `T${n}` : `I${n}`
+    else this.askMore(n)
+  }
+
+  read(line: string, payloads: Payloads): TakeReply {
+    const { key, ticket, read } = this.request
+    return readTake(line, payloads, key, ticket, read?.user)
+  }
+
+  private askMore(n: string): void {
+    const { read, arrival, onlyIfFree } = this.request
+    let flags = this.check === undefined ? '' : 'i'
+    if (onlyIfFree) flags += 'f'
+    if (read) flags += read.journal ? 'rj' : 'r'
+    this.token = `A${n}`
+    this.more = [
+      flags === '' ? '-' : flags,
+      arrival ? escapeName(arrival.messageId) : '',
+      arrival ? String(arrival.timestamp) : '',
+      arrival?.message ? recordJson(arrival.message) : '',
+      read?.user === undefined ? '' : escapeName(read.user),
+    ]
+  }
+}
+
 export function takeEntry(request: TakeRequest): Entry<TakeReply> {
-  const { key, ticket, dedupeId, read, arrival } = request
+  return new TakeEntry(request)
+}
+
+class EndEntry extends TurnEntry implements Entry<void> {
+  read(): void {
+    // Whoever ended it, nothing of it is left.
+  }
+}
+
+class CommitEntry extends TurnEntry implements Entry<CommitResult> {
+  read(line: string): CommitResult {
+    return readCommit(line)
+  }
+}
+
+export function releaseEntry(request: ReleaseRequest): Entry<void> {
+  const { key, fence, note = UNKNOWN_NOTE, previousHolder } = request
   const chat = escapeName(key)
-  const n = numberOf(ticket)
-  const entry: Entry<TakeReply> = {
-    chat,
-    token: '',
-    read: (line, payloads) => readTake(line, payloads, key, ticket, read?.user),
+  // Nothing was done under it: the holder before it stays on record.
+  if (previousHolder !== undefined) {
+    return new EndEntry(chat, `Z${fence} ${note} ${escapeName(previousHolder ?? '')}`)
   }
-  if (dedupeId !== undefined && dedupeId !== '') entry.check = `${chat} ${escapeName(dedupeId)}`
-  if (!read && !arrival && !request.onlyIfFree) {
-    entry.token = entry.check === undefined ? `T${n}` : `I${n}`
-    return entry
-  }
-  entry.token = `A${n}`
-  let flags = entry.check === undefined ? '' : 'i'
-  if (request.onlyIfFree) flags += 'f'
-  if (read) flags += read.journal ? 'rj' : 'r'
-  entry.more = [
-    flags === '' ? '-' : flags,
-    arrival ? escapeName(arrival.messageId) : '',
-    arrival ? String(arrival.timestamp) : '',
-    arrival?.message ? recordJson(arrival.message) : '',
-    read?.user === undefined ? '' : escapeName(read.user),
-  ]
-  return entry
-}
-
-function ended(): void {
-  // Whoever ended it, nothing of it is left.
-}
-
-export function releaseEntry({ key, fence, note = UNKNOWN_NOTE }: ReleaseRequest): Entry<void> {
-  return { chat: escapeName(key), token: note === '0-' ? `R${fence}` : `N${fence} ${note}`, read: ended }
+  return new EndEntry(chat, note === '0-' ? `R${fence}` : `N${fence} ${note}`)
 }
 
 export function withdrawEntry({ key, ticket }: WithdrawRequest): Entry<void> {
-  return { chat: escapeName(key), token: `W${numberOf(ticket)}`, read: ended }
+  return new EndEntry(escapeName(key), `W${numberOf(ticket)}`)
 }
 
 export function nudgeEntry({ key, ticket }: WaitingKey): Entry<NudgeReply> {
@@ -79,20 +115,13 @@ export function commitEntry(request: CommitRequest, idsPerChat: number): Entry<C
   const note = `${ids}${before.endsWith('P') ? 'P' : '-'}`
   const many = ids > idsPerChat
   if (release && onlyInboundId(effects)) {
-    return {
-      chat,
-      token: `${many ? 'Y' : 'C'}${fence} ${note}`,
-      more: [`${chat} ${escapeName(effects.inboundId)}`],
-      // No row, no revision; with a row unknown to this turn: none that it could go on from.
-      read: (line) => readCommit(line, null),
-    }
+    const entry = new CommitEntry(chat, `${many ? 'Y' : 'C'}${fence} ${note}`)
+    entry.more = [`${chat} ${escapeName(effects.inboundId)}`]
+    return entry
   }
   const name = `${fence}:${commitId.slice(commitId.lastIndexOf('#') + 1)}`
   const args = effectsArgs(chat, name, effects, many ? 'b' : '')
-  return {
-    chat,
-    token: `K${fence} ${note}`,
-    more: [String(args.length + 1), release ? 'r' : '', ...args],
-    read: (line) => readCommit(line),
-  }
+  const entry = new CommitEntry(chat, `K${fence} ${note}`)
+  entry.more = [String(args.length + 1), release ? 'r' : '', ...args]
+  return entry
 }

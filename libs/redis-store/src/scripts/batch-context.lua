@@ -8,12 +8,12 @@
 --       2 session   incarnation on whose behalf the entries are sent; '' for a store without one
 --       3 leaseMs   what opening and renewing a session sets
 --       4 windowMs  how long committed ids and the trace of an idle chat are kept, at least
---       5 distinct  '1' if no two entries concern one chat: the fast paths rely on it
---       6 count     number of entries
---       7 checks    number of inbound ids to look up
---       8 ... 7+count                  chat of each entry
---       8+count ... 7+count+checks     '<chat> <inbound id>' for each look-up, in the order of the entries
---       then                           each entry's own arguments, one entry after the other: see the transitions
+--       5 count     number of entries
+--       6 checks    number of inbound ids to look up
+--       7 ... 6+count                  chat of each entry
+--       7+count ... 6+count+checks     '<chat> <inbound id>' for each look-up, in the order of the entries
+--       then                           each entry's own arguments, one entry after the other: see the transitions; the
+--                                      letter is small if another entry of the batch concerns the same chat
 --
 -- Replies  { lines, payload ... }: one line per entry ('!' and a message for one that failed alone), then lines
 --          'g ...' or 'd ...' for other tickets of this session; payloads in the order in which lines announce them.
@@ -39,7 +39,7 @@
 -- A chat without a record in `holders` has no waiters: whoever removes a record grants the next ticket first.
 local call, format, find, sub, match, byte = redis.call, string.format, string.find, string.sub, string.match, string.byte
 local base, session, lease_ms, window_ms = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
-local distinct, count, checks = ARGV[5] == '1', tonumber(ARGV[6]), tonumber(ARGV[7])
+local count, checks = tonumber(ARGV[5]), tonumber(ARGV[6])
 
 -- Server time, asked once; which window of time it falls into.
 local clock = call('TIME')
@@ -49,8 +49,8 @@ local epoch = math.floor(now_ms / window_ms)
 local window, old_window = base .. 't:' .. epoch, base .. 't:' .. epoch - 1
 
 -- As things stood at the start of the batch: records with the floor behind them, traces with committed ids behind.
-local recorded = call('HMGET', KEYS[1], ' floor', unpack(ARGV, 8, 7 + count))
-local traced = call('HMGET', window, unpack(ARGV, 8, 7 + count + checks))
+local recorded = call('HMGET', KEYS[1], ' floor', unpack(ARGV, 7, 6 + count))
+local traced = call('HMGET', window, unpack(ARGV, 7, 6 + count + checks))
 local old_traced
 
 -- What the batch changes, by chat (false: removed), read by later entries and written at the end ...
@@ -97,7 +97,7 @@ end
 
 -- The window before, as it stood: asked for all entries at once, and only if this window lacks something.
 local function old_trace(k)
-  if not old_traced then old_traced = call('HMGET', old_window, unpack(ARGV, 8, 7 + count + checks)) end
+  if not old_traced then old_traced = call('HMGET', old_window, unpack(ARGV, 7, 6 + count + checks)) end
   return old_traced[k]
 end
 

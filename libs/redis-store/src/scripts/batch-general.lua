@@ -5,14 +5,15 @@ changed, traces, ids, own_news, pushes = {}, {}, {}, {}, {}
 -- Applies the entry at `at`; returns its line and where the next one begins.
 return function(k, at, letter, rest, next_check)
   local ok, line, after = true, nil, at + 1
+  if letter > 90 then letter = letter - 32 end
   local gap, announced = find(rest, ' ', 1, true), #payloads
   if letter == 84 then -- T
     ok, line = pcall(take, k, rest)
   elseif letter == 73 then -- I
-    ok, line = pcall(take, k, rest, ARGV[7 + count + next_check])
+    ok, line = pcall(take, k, rest, ARGV[6 + count + next_check])
   elseif letter == 65 then -- A
     after = at + 6
-    local field = find(ARGV[at + 1], 'i', 1, true) and ARGV[8 + count + next_check]
+    local field = find(ARGV[at + 1], 'i', 1, true) and ARGV[7 + count + next_check]
     ok, line = pcall(take_with, k, rest, field, at + 1)
   elseif letter == 82 then -- R
     ok, line = pcall(release, k, rest, '0-')
@@ -21,6 +22,9 @@ return function(k, at, letter, rest, next_check)
   elseif letter == 67 or letter == 89 then -- C, Y
     after = at + 2
     ok, line = pcall(release, k, sub(rest, 1, gap - 1), sub(rest, gap + 1), ARGV[at + 1], letter == 89)
+  elseif letter == 90 then -- Z
+    local note, holder = match(rest, '^%d+ (%S+) (.*)$')
+    ok, line = pcall(release, k, sub(rest, 1, gap - 1), note, nil, false, holder)
   elseif letter == 75 then -- K
     after = at + 2 + tonumber(ARGV[at + 1])
     ok, line = pcall(commit, k, sub(rest, 1, gap - 1), sub(rest, gap + 1), at + 2)

@@ -3,22 +3,22 @@
 -- An entry begins with '<letter><rest>'; how many more arguments it has depends on the letter. An entry that fails
 -- answers '!<message>' and changes nothing: what can fail in a transition comes before what it changes.
 -- The common cases stand first and are written out here, because calls and closures are what a script costs.
-local at, lines, next_check = 8 + count + checks, {}, 0
+local at, lines, next_check = 7 + count + checks, {}, 0
 local general
 for k = 1, count do
   local entry = ARGV[at]
-  local letter, rest, record = byte(entry), sub(entry, 2), distinct and recorded[k + 1]
+  local letter, rest, record = byte(entry), sub(entry, 2), recorded[k + 1]
   local line
-  if letter == 84 or letter == 73 then -- T, I: take
+  if letter == 84 or letter == 73 or letter == 105 then -- T, I: take
     local fresh = true
-    if letter == 73 then
+    if letter ~= 84 then
       next_check = next_check + 1
       local stamp = traced[count + next_check] or old_trace(count + next_check)
       fresh = not (stamp and is_fresh(stamp))
     end
-    if distinct and fresh and not record and own_life > 0 then
+    if fresh and letter ~= 105 and not record and own_life > 0 then
       -- Nobody holds the chat, and nothing else in this batch concerns it: the same as grant().
-      local chat = ARGV[7 + k]
+      local chat = ARGV[6 + k]
       local trace = traced[k] or old_trace(k)
       if trace and not find(trace, 'P ', 1, true) or not trace and call('EXISTS', base .. 'c:' .. chat) == 0 then
         local fence = next_fence(trace)
@@ -32,7 +32,7 @@ for k = 1, count do
   elseif letter == 82 then -- R: release
     if record and find(record, rest, 1, true) == 1 and not find(record, '|', 1, true) then
       -- The current grant, nobody waits, nothing else in this batch concerns the chat.
-      local chat = ARGV[7 + k]
+      local chat = ARGV[6 + k]
       let_go_n, gone_n = let_go_n + 1, gone_n + 1
       let_go[let_go_n], gone[gone_n] = rest, chat
       ended[ended_n + 1], ended[ended_n + 2] = chat, rest .. trace_end
@@ -42,7 +42,7 @@ for k = 1, count do
   elseif letter == 67 or letter == 78 then -- C, N: release with a committed id, with a note
     local fence = match(rest, '^%d+')
     if record and find(record, fence, 1, true) == 1 and not find(record, '|', 1, true) then
-      local chat = ARGV[7 + k]
+      local chat = ARGV[6 + k]
       let_go_n, gone_n = let_go_n + 1, gone_n + 1
       let_go[let_go_n], gone[gone_n] = fence, chat
       ended[ended_n + 1], ended[ended_n + 2] = chat, rest .. ' ' .. session
@@ -60,7 +60,7 @@ for k = 1, count do
   else
     if not general then general = everything() end
     line, at = general(k, at, letter, rest, next_check)
-    if letter == 65 and find(ARGV[at - 5], 'i', 1, true) then next_check = next_check + 1 end
+    if (letter == 65 or letter == 97) and find(ARGV[at - 5], 'i', 1, true) then next_check = next_check + 1 end
   end
   lines[k] = line
 end

@@ -5,7 +5,7 @@
 --       'ks' another holds the chat, or the revision is not the expected one;  'ka' nobody holds it
 -- Idempotent by the commit's name. Invariants: I5, I12: requires that the chat's current fence is the writer's.
 local function commit(k, fence, note, at)
-  local chat = ARGV[7 + k]
+  local chat = ARGV[6 + k]
   local ends, effects = ARGV[at] == 'r', at + 1
   local receipt = ARGV[effects + 2] ~= '' and ARGV[effects + 2] or chat .. ' #' .. ARGV[effects + 1]
   local record = record_of(k, chat)

@@ -9,7 +9,7 @@
 -- Invariants: I5 (a failure is counted under the highest fence only); 'sent' is never replaced.
 
 local function fail_record(k, fence, at)
-  local chat, id = ARGV[7 + k], ARGV[at]
+  local chat, id = ARGV[6 + k], ARGV[at]
   if ARGV[at + 3] ~= 'u' then
     if fence_known(chat, k) > tonumber(fence) then return 'b' end
     raise_fence(chat, fence)
@@ -33,7 +33,7 @@ local function fail_record(k, fence, at)
 end
 
 local function find_record(k, id)
-  local chat = ARGV[7 + k]
+  local chat = ARGV[6 + k]
   if id == '' then return 'Q' .. read_oldest(chat) end
   local record = call('HMGET', base .. 'j:' .. chat, id, id .. ' a', id .. ' e')
   if not record[1] then
@@ -48,7 +48,7 @@ end
 
 -- The sender read the entry, changed its JSON, and says which hash it was of; 'sent' is a fact from any fence.
 local function settle_send(k, key, at)
-  local outbox = base .. 'o:' .. ARGV[7 + k]
+  local outbox = base .. 'o:' .. ARGV[6 + k]
   local known = call('HGET', outbox, key)
   if known and (ARGV[at] == 'sent' or sub(known, 1, 5) ~= 'sent ') and match(known, '^%a+ (%S*)') == ARGV[at + 2] then
     call('HSET', outbox, key, ARGV[at] .. ' ' .. ARGV[at + 2] .. ' ' .. ARGV[at + 1])

@@ -6,7 +6,7 @@
 -- Idempotent. Invariants: I1, I3, I6.
 local function nudge(k, n)
   if own_life <= 0 then return 'L' end
-  local chat, ticket = ARGV[7 + k], session .. ':' .. n
+  local chat, ticket = ARGV[6 + k], session .. ':' .. n
   local record = record_of(k, chat)
   local known = #own_news
   local before = record

@@ -4,6 +4,7 @@
 --       'N<fence> <note>'  with another note for the chat's trace
 --       'C<fence> <note>'  the same, and the next argument is the '<chat> <inbound id>' that is committed with it
 --       'Y<fence> <note>'  the same for a chat that has committed many: its oldest ids go
+--       'Z<fence> <note> <holder>'  a turn under which nothing was done: the holder before it stays on record
 -- Reply 'R' ended now
 --       'r' this grant is not the current one: ended before, or lost; for 'C' followed by s (another holds the
 --           chat) or a (nobody does)
@@ -11,10 +12,10 @@
 -- Idempotent by fence. Invariants: I1, I3, I5.
 
 -- Ends the current grant of a chat and grants the next; `record` is the holder's.
-local function hand_over(chat, record, fence, note)
+local function hand_over(chat, record, fence, note, holder)
   local bar = find(record, '|', 1, true)
   if bar and find(record, 'P', bar, true) then note = match(note, '^%d+') .. 'P' end
-  end_grant(chat, fence, session, fence .. ' ' .. note .. ' ' .. session)
+  end_grant(chat, fence, session, fence .. ' ' .. note .. ' ' .. (holder or session))
   if bar and find(record, 'W', bar, true) then
     grant_next(chat)
   else
@@ -23,8 +24,8 @@ local function hand_over(chat, record, fence, note)
 end
 
 -- Any release.
-local function release(k, fence, note, field, many)
-  local chat = ARGV[7 + k]
+local function release(k, fence, note, field, many, holder)
+  local chat = ARGV[6 + k]
   local record = record_of(k, chat)
   if not record or find(record, fence .. ' ', 1, true) ~= 1 then
     if not field then return 'r' end
@@ -34,6 +35,6 @@ local function release(k, fence, note, field, many)
   end
   if field then ids[field] = stamp_stem .. fence end
   if many then bound_ids(chat, field) end
-  hand_over(chat, record, fence, note)
+  hand_over(chat, record, fence, note, holder)
   return 'R'
 end

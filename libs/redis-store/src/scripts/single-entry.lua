@@ -3,13 +3,13 @@
 --
 -- A replica with little to do sends one entry at a time, and then it is the fixed cost of a batch that counts. What is
 -- decided here is what take and release decide; whatever is not a common case falls through with nothing written.
-if ARGV[6] == '1' and ARGV[5] == '1' then
+if ARGV[5] == '1' then
   local call, find, sub = redis.call, string.find, string.sub
-  local base, session, chat, field = ARGV[1], ARGV[2], ARGV[8], nil
-  local entry = ARGV[9]
-  if ARGV[7] == '1' then
+  local base, session, chat, field = ARGV[1], ARGV[2], ARGV[7], nil
+  local entry = ARGV[8]
+  if ARGV[6] == '1' then
     field = entry
-    entry = ARGV[10]
+    entry = ARGV[9]
   end
   local letter, rest = string.byte(entry), sub(entry, 2)
   if letter == 84 or letter == 73 then -- T, I
@@ -49,7 +49,7 @@ if ARGV[6] == '1' and ARGV[5] == '1' then
         call('HSET', window, chat, rest .. ' ' .. session)
       else
         local ms = string.format('%.0f', clock[1] * 1000 + math.floor(clock[2] / 1000))
-        call('HSET', window, chat, rest .. ' ' .. session, ARGV[10], ms .. ':' .. fence)
+        call('HSET', window, chat, rest .. ' ' .. session, ARGV[9], ms .. ':' .. fence)
       end
       return { 'R' }
     end

@@ -36,12 +36,12 @@ local function note_row(chat, k)
 end
 
 local function note_arrival(k, ms, at)
-  local chat = ARGV[7 + k]
+  local chat = ARGV[6 + k]
   return arrive(chat, ARGV[at], ms, ARGV[at + 1])
 end
 
 local function open_state(k, fence, at)
-  local chat = ARGV[7 + k]
+  local chat = ARGV[6 + k]
   if fence_known(chat, k) > tonumber(fence) then return 'o' end
   raise_fence(chat, fence)
   local revision, marks = read_state(chat, true, ARGV[at] == 'j')
@@ -49,7 +49,7 @@ local function open_state(k, fence, at)
 end
 
 local function commit_state(k, fence, at)
-  local chat = ARGV[7 + k]
+  local chat = ARGV[6 + k]
   local receipt = chat .. ' #' .. ARGV[at + 1]
   local stamp = stamp_of(receipt)
   if stamp then return 'K- ' .. match(stamp, '^%d+:%d*:(.*)$') end
@@ -66,18 +66,18 @@ local function commit_state(k, fence, at)
 end
 
 local function read_only(k)
-  local revision, marks = read_state(ARGV[7 + k], true, false)
+  local revision, marks = read_state(ARGV[6 + k], true, false)
   return 'O' .. revision .. '|' .. marks
 end
 
 local function tell_committed(k, id)
-  local stamp = stamp_of(ARGV[7 + k] .. ' ' .. id)
+  local stamp = stamp_of(ARGV[6 + k] .. ' ' .. id)
   return stamp and match(stamp, '^%d+:(%d+)') ~= '0' and 'M1' or 'M0'
 end
 
 -- Nothing can be done with it, and nobody shall stumble over it again: kept for a look, out of the way.
 local function move_aside(k, what, name)
-  local chat = ARGV[7 + k]
+  local chat = ARGV[6 + k]
   local row, outbox = base .. 'c:' .. chat, base .. 'o:' .. chat
   local from = what == 'outbox' and outbox or row
   local field = what == 'checkpoint' and 'c' or what == 'marker' and 'm' or name

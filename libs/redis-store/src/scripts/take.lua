@@ -47,7 +47,7 @@ end
 -- Any take, whatever else the batch does to this chat. `field` is '<chat> <inbound id>' or nil.
 local function take(k, n, field, only_if_free)
   if own_life <= 0 then return 'L' end
-  local chat, ticket = ARGV[7 + k], session .. ':' .. n
+  local chat, ticket = ARGV[6 + k], session .. ':' .. n
   local record = record_of(k, chat)
   if not (record and sub(record, find(record, ' ', 1, true) + 1, find(record .. '|', '|', 1, true) - 1) == ticket) then
     if field and stamp_of(field) then return 'D' end
@@ -58,7 +58,7 @@ end
 
 -- A take that also reads the chat or notes the arrival.
 local function take_with(k, n, field, at)
-  local chat, flags = ARGV[7 + k], ARGV[at]
+  local chat, flags = ARGV[6 + k], ARGV[at]
   local line = take(k, n, field, find(flags, 'f', 1, true))
   local letter = byte(line)
   if letter ~= 71 and letter ~= 81 then return line end -- G, Q

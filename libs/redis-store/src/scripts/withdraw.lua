@@ -3,7 +3,7 @@
 -- Entry 'W<n>'   Reply 'W'   Idempotent. Invariants: I1, I3. A grant that nobody saw does not make its replica the
 -- previous holder: the trace keeps the one before.
 local function withdraw(k, n)
-  local chat, ticket = ARGV[7 + k], session .. ':' .. n
+  local chat, ticket = ARGV[6 + k], session .. ':' .. n
   local record = record_of(k, chat)
   if record then
     local fence, holder_ticket, flags = parse(record)
