@@ -49,8 +49,9 @@ export abstract class Journal {
     retryMs: number | null,
   ): Promise<boolean>
   /**
-   * Chats with a record that has been due for `idleMs` and that no live replica seems to be working on or waiting
-   * for: what a sweeper wakes. May name chats that are being worked on; never omits a stranded one for ever.
+   * Chats with a record that has been due for `idleMs`, or with an appointment (`Effects.wakeInMs`) that has been over
+   * for `idleMs`, and that no live replica seems to be working on or waiting for: what a sweeper wakes. Each once, in
+   * any order. May name chats that are being worked on; never omits a stranded one for ever.
    */
   abstract stranded(idleMs: number, limit: number): Promise<string[]>
   abstract deadLetters(limit: number): Promise<DeadLetter[]>

@@ -16,6 +16,11 @@ export interface ChatState {
   revision: string | null
   /** With durability: the oldest record that is not acknowledged. */
   record?: JournalRecord | null
+  /**
+   * There is a checkpoint with an appointment (`Effects.wakeInMs`): milliseconds until it, by the store's clock; 0 or
+   * less once it is over. Absent: none, or the store keeps none.
+   */
+  dueInMs?: number
   /** With durability: sends known for that record and the checkpoint. */
   outbox?: OutboxEntry[]
   /** State of the user asked for, null if there is none; absent: not read, ask the `UserStore`. */
@@ -49,6 +54,19 @@ export interface Effects {
   checkpoint?: FlowCheckpoint | null
   /** What the checkpoint's row must still be (`ChatState.revision`); compared whenever `checkpoint` is given. */
   expectedRevision?: string | null
+  /**
+   * An appointment (ADR 8): if nothing has happened by then, somebody is to look at this chat although no message
+   * comes. The store adds these milliseconds to its own clock at the commit, keeps the instant with the checkpoint,
+   * says what is left in `ChatState.dueInMs`, and names the chat in `Journal.stranded` once it is over.
+   *
+   * It belongs to the checkpoint as written: every write or removal of the checkpoint, by the plain methods too, ends
+   * the present one; an expired checkpoint has none. So: with `checkpoint`, a number makes one, absent or null means
+   * none; without `checkpoint`, absent leaves it as it is, null removes it and leaves checkpoint and revision alone, and
+   * a number is not given. Acknowledgements and everything else leave it as it is.
+   *
+   * A store may ignore it (guarantee `timers` of the store suite): then timeouts of waits live in memory only.
+   */
+  wakeInMs?: number | null
   marker?: ConversationMarker | null
   /** Records to acknowledge. */
   ack?: string[]

@@ -20,6 +20,8 @@ export class ChatRow {
   /** Of the checkpoint, or of the tombstone that its removal left; null if there never was one. */
   private rowRevision: string | null = null
   private checkpoint: Stored | null = null
+  /** By the store's clock: when somebody is to look at the checkpoint; null if nobody need. */
+  private wakeAt: number | null = null
   private markerRow: Stored | null = null
   private committed: Map<string, number> | null = null
   private receipts: Map<string, { result: CommitResult; expiresAt: number }> | null = null
@@ -45,14 +47,32 @@ export class ChatRow {
     return expected === this.rowRevision
   }
 
-  writeCheckpoint(json: string, revision: string, ttlMs: number | undefined, now: number): void {
+  /** Milliseconds until the checkpoint's appointment; null if it has none. */
+  dueInMs(now: number): number | null {
+    if (this.wakeAt === null || this.checkpoint === null || this.checkpoint.expiresAt <= now) return null
+    return this.wakeAt - now
+  }
+
+  forgetWake(): void {
+    this.wakeAt = null
+  }
+
+  writeCheckpoint(
+    json: string,
+    revision: string,
+    ttlMs: number | undefined,
+    now: number,
+    wakeInMs: number | null = null,
+  ): void {
     this.checkpoint = { json, expiresAt: ttlMs === undefined ? Infinity : now + ttlMs }
     this.rowRevision = revision
+    this.wakeAt = wakeInMs === null ? null : now + wakeInMs
   }
 
   /** Leaves a tombstone whose revision is new, so that no write in flight that knew the old one gets through. */
   clearCheckpoint(): void {
     this.checkpoint = null
+    this.wakeAt = null
     if (this.rowRevision !== null && !this.rowRevision.startsWith('-'))
       this.rowRevision = `-${this.rowRevision}`
   }

@@ -31,6 +31,8 @@ export class MemoryData {
   readonly journal: JournalData
   readonly outbox = new OutboxData()
   private readonly rows = new Map<string, ChatRow>()
+  /** Chats that may have an appointment. */
+  private readonly waking = new Set<string>()
 
   constructor(
     private readonly clock: Clock,
@@ -84,11 +86,25 @@ export class MemoryData {
       marker: row?.readMarker(now) ?? null,
       revision: row?.revision(now) ?? null,
     }
+    const dueInMs = row?.dueInMs(now) ?? null
+    if (dueInMs !== null) state.dueInMs = dueInMs
     if (options.journal) {
       state.record = this.journal.oldest(key)
       state.outbox = this.outbox.entries(key)
     }
     return state
+  }
+
+  /** Chats that somebody is to look at: by a record due for `idleMs`, or by an appointment over for as long. */
+  due(idleMs: number): string[] {
+    const now = this.clock.now()
+    const found = new Set(this.journal.due(idleMs))
+    for (const key of this.waking) {
+      const dueInMs = this.rows.get(key)?.dueInMs(now) ?? null
+      if (dueInMs === null) this.waking.delete(key)
+      else if (dueInMs <= -idleMs) found.add(key)
+    }
+    return [...found]
   }
 
   revision(key: string): string | null {
@@ -125,9 +141,13 @@ export class MemoryData {
     const markerJson = marker ? JSON.stringify(marker) : null
     const outboxJson = (effects.outbox ?? []).map((entry) => JSON.stringify(entry))
     if (checkpoint && checkpointJson !== null) {
-      row.writeCheckpoint(checkpointJson, checkpoint.revision, ttlOf(checkpoint), now)
+      const wakeInMs = effects.wakeInMs ?? null
+      row.writeCheckpoint(checkpointJson, checkpoint.revision, ttlOf(checkpoint), now, wakeInMs)
+      if (wakeInMs !== null) this.waking.add(key)
     } else if (checkpoint === null) {
       row.clearCheckpoint()
+    } else if (effects.wakeInMs === null) {
+      row.forgetWake()
     }
     if (marker !== undefined) row.writeMarker(markerJson, marker?.ttlMs, now)
     for (const id of effects.ack ?? []) this.journal.acknowledge(key, id)

@@ -210,7 +210,7 @@ class MemoryJournal extends Journal {
 
   stranded(idleMs: number, limit: number): Promise<string[]> {
     return attempt(() => {
-      const due = this.data.journal.due(idleMs)
+      const due = this.data.due(idleMs)
       return due.filter((key) => !(this.data.turns?.isBusy(key) ?? false)).slice(0, limit)
     })
   }

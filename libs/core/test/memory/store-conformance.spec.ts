@@ -14,6 +14,7 @@ storeSuite(
       log: true,
       locks: true,
       coordinator: true,
+      timers: true,
     },
     bed: async () => memoryStoreBed(),
   },

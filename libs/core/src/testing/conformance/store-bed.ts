@@ -21,6 +21,9 @@ export interface StoreGuarantees {
   locks: boolean
   /** `coordinator()` that shares this backend. */
   coordinator: boolean
+  /** `Effects.wakeInMs` and what follows from it, with `state` and `journal` (ADR 8). Absent: not kept; timeouts of
+   * waits live in memory only. */
+  timers?: boolean
 }
 
 export type CompleteStore = Store & StateStore & LockStore

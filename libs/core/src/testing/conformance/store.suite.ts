@@ -1,7 +1,8 @@
 /**
  * Conformance of stores: checkpoints with compare-and-set, fences and tombstones, users, locks, log (I5, I9, I11).
- * The journal and the outbox are in `store-journal.suite.ts`, fenced commits in `store-state.suite.ts`, commits of
- * turns that share the backend in `shared-state.suite.ts`; `storeSuite` runs all that the guarantees name.
+ * The journal and the outbox are in `store-journal.suite.ts`, fenced commits in `store-state.suite.ts`, appointments in
+ * `store-timers.suite.ts`, commits of turns that share the backend in `shared-state.suite.ts`; `storeSuite` runs all that
+ * the guarantees name.
  */
 import { ConfigError } from '../../contracts/errors.js'
 import type { LockStore } from '../../contracts/lock-store.js'
@@ -9,6 +10,7 @@ import { sharedStateSuite } from './shared-state.suite.js'
 import { checkpoint, onStore, type StoreFixture } from './store-bed.js'
 import { journalSuite } from './store-journal.suite.js'
 import { stateSuite } from './store-state.suite.js'
+import { timersSuite } from './store-timers.suite.js'
 import { rejection, type TestApi } from './test-api.js'
 
 export function storeSuite(api: TestApi, fixture: StoreFixture): void {
@@ -21,6 +23,7 @@ export function storeSuite(api: TestApi, fixture: StoreFixture): void {
     if (guarantees.log) logTests(api, fixture)
     if (guarantees.state) stateSuite(api, fixture)
     if (guarantees.journal || guarantees.outbox) journalSuite(api, fixture)
+    if (guarantees.timers) timersSuite(api, fixture)
     if (guarantees.coordinator) sharedStateSuite(api, fixture)
   })
 }
