@@ -56,6 +56,10 @@ class Simulation {
   private readonly spoken: Spoken[] = []
   /** Fence that a replica's code acts under, by `<replica> <chat>`. */
   private readonly acting = new Map<string, number | null>()
+  /** The last one that was started; it may speak before its start has ended. */
+  private starting = ''
+  /** No more faults. */
+  private calm = false
 
   constructor(readonly seed: number) {
     this.random = new SeededRandom(seed)
@@ -63,7 +67,7 @@ class Simulation {
     this.bed = new MemoryBed(this.random.next() < 0.5 ? 'shared' : 'separate')
     this.note(`durability ${String(this.durable)}, data ${this.bed.placement}`)
     this.bed.platform.onSend(({ to, text, by }) => {
-      const name = this.replicas.find(({ provider }) => provider === by)?.name ?? '?'
+      const name = this.replicas.find(({ provider }) => provider === by)?.name ?? this.starting
       this.spoken.push({ chatId: to.chatId, text, fence: this.acting.get(`${name} ${to.chatId}`) ?? null })
       this.note(`${name} says to ${to.chatId}: ${text}`)
     })
@@ -80,6 +84,7 @@ class Simulation {
     this.frozen.clear()
     for (let lease = 0; lease < SETTLE_LEASES; lease++) await this.pass(1)
     await this.keepOneUp()
+    this.calm = true
     // A chat that is stuck shows now.
     for (const chatId of CHATS) this.write(chatId, 'hello')
     for (let lease = 0; lease < 4; lease++) await this.pass(1)
@@ -121,8 +126,9 @@ class Simulation {
     const name = `r${this.replicas.length}`
     let made: Replica | undefined
     const fate = this.fate()
+    this.starting = name
     this.note(`${name} starts${fate === undefined ? '' : `; ${fate.what} at call ${fate.at}`}`)
-    const counts = () => made !== undefined && this.up.has(made)
+    const counts = () => !this.calm && made !== undefined && this.up.has(made)
     const config: Partial<BotConfig> = { drainMs: 3000, ...(this.durable ? { durability: true } : {}) }
     const replica = await this.bed.replica(name, {
       config,
