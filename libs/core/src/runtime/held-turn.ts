@@ -139,7 +139,7 @@ export class HeldTurn implements Turn {
         try {
           resolve(this.committed(effects, release, end))
         } catch (error) {
-          reject(error as Error)
+          reject(error)
         } finally {
           this.working = null
         }
