@@ -63,6 +63,7 @@ const asText = (line: string): string => line
 export class RedisBackend implements CoordinationBackend {
   readonly kind = 'redis'
   private opened: Opened | null = null
+  private links: RedisLink[] = []
   private leaseMs = 15_000
   private session = { name: '', escaped: '' }
 
@@ -82,6 +83,7 @@ export class RedisBackend implements CoordinationBackend {
     const onReady = (): void => this.whenReady()
     const turns = new RedisLink({ target, role: 'turns', clock, logger, onReady })
     const heartbeat = new RedisLink({ target, role: 'heartbeat', clock, logger, onReady })
+    this.links = [turns, heartbeat]
     try {
       await Promise.all([turns.open(callTimeoutMs), heartbeat.open(callTimeoutMs)])
       await joinMesh(turns, { keys, windowMs }, callTimeoutMs, logger)
@@ -118,12 +120,11 @@ export class RedisBackend implements CoordinationBackend {
   }
 
   async close(): Promise<void> {
-    const opened = this.opened
+    this.opened?.pushes.close()
     this.opened = null
-    if (!opened) return
-    opened.pushes.close()
-    opened.turns.close()
-    opened.heartbeat.close()
+    // Also those that are still trying to connect.
+    for (const link of this.links) link.close()
+    this.links = []
   }
 
   sharesStateWith(store: unknown): boolean {

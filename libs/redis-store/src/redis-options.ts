@@ -41,7 +41,7 @@ export function readTarget(owner: string, options: RedisOptions): LinkTarget {
 function readUrl(url: unknown): string {
   if (typeof url !== 'string' || !URL.canParse(url)) throw badUrl('cannot be read as a URL')
   const { protocol, hostname, pathname } = new URL(url)
-  if (protocol !== 'redis:' && protocol !== 'rediss:') throw badUrl(`begins with "${protocol}//"`)
+  if (protocol !== 'redis:' && protocol !== 'rediss:') throw badUrl(`begins with "${protocol}"`)
   if (hostname === '') throw badUrl('names no host')
   if (!/^\/?\d*$/.test(pathname)) throw badUrl('names a database that is not a number')
   return url
