@@ -7,16 +7,23 @@
  * its environment and ends what it started, also on failure and on Ctrl-C.
  */
 import { spawn } from 'node:child_process'
+import { existsSync } from 'node:fs'
 import { pathToFileURL } from 'node:url'
 import { aptInstall, findProgram } from './servers/find.mjs'
+import { mariadb } from './servers/mariadb.mjs'
+import { postgres } from './servers/postgres.mjs'
 import { startPrivateServer } from './servers/private-server.mjs'
 import { endWithMe } from './servers/reaper.mjs'
 import { redis } from './servers/redis.mjs'
 
 /** @typedef {import('./servers/private-server.mjs').ServerDescription} ServerDescription */
 
-/** Every server that the project's tests use. */
-export const SERVERS = [redis]
+/** Every server that tests of this checkout use: one is provided where the tests that need it exist. */
+export const SERVERS = [
+  { server: redis, neededBy: 'test/support' },
+  { server: postgres, neededBy: 'libs/postgres-store/test' },
+  { server: mariadb, neededBy: 'libs/mysql-store/test' },
+].flatMap(({ server, neededBy }) => (existsSync(new URL(`../${neededBy}`, import.meta.url)) ? [server] : []))
 
 /** Thrown when a server can be had in none of the ways; the message says what to do. */
 export class MissingServersError extends Error {}

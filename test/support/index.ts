@@ -4,7 +4,16 @@
  */
 export { freePort } from '../../tools/servers/port.mjs'
 export { startFaultProxy, type Direction, type FaultProxy } from './fault-proxy.js'
-export { sharedRedisUrl, startRedis, type RedisInstance } from './redis.js'
+export {
+  sharedMariaDbUrl,
+  sharedPostgresUrl,
+  sharedRedisUrl,
+  startMariaDb,
+  startPostgres,
+  startRedis,
+  type RedisInstance,
+  type ServerInstance,
+} from './servers.js'
 export { Replica, spawnReplica, type NextOptions, type ReplicaEvent, type ReplicaExit } from './replica.js'
 export { onTestEnd } from './test-end.js'
 export { waitFor, type WaitForOptions } from './wait-for.js'

@@ -9,6 +9,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
+import { giveTo, identityOf } from './identity.mjs'
 import { freePort } from './port.mjs'
 import { endWithMe } from './reaper.mjs'
 
@@ -22,13 +23,20 @@ import { endWithMe } from './reaper.mjs'
  * @property {string[]} [places] directories to look into besides PATH
  * @property {string[]} aptPackages
  * @property {string[]} otherWays how to get it elsewhere, a line each
+ * @property {NodeJS.Signals} [stopSignal] asks for an orderly end without waiting for clients; default SIGTERM
  * @property {(port: number) => string} url
  * @property {(place: { port: number, dir: string }) => string[]} args
- * @property {(program: string, dir: string) => Promise<void>} [prepare] makes the data directory
+ * @property {string} [user] whom it runs as where this process is root and the server refuses that
+ * @property {(program: string, dir: string, run: Run) => Promise<void>} [prepare] makes the data directory
  * @property {(port: number) => Promise<boolean>} ping true once it serves
  */
 
 /**
+ * Runs a program to its end, as the server's user.
+ * @typedef {(file: string, args: string[]) => Promise<void>} Run
+ *
+ * @typedef {{ uid?: number, gid?: number }} Identity
+ *
  * @typedef {object} PrivateServer
  * @property {string} url
  * @property {number} port
@@ -50,35 +58,39 @@ const STOP_MS = 5_000
  * @returns {Promise<PrivateServer>}
  */
 export async function startPrivateServer(server, program, options = {}) {
+  const identity = identityOf(server.user)
+  const ownDir = options.dir === undefined
   const dir = options.dir ?? (await mkdtemp(join(tmpdir(), `botmesh-${server.name}-`)))
-  if (options.dir === undefined) await server.prepare?.(program, dir)
-  // A port may be taken between the probe and the bind: then another one is tried, unless it was asked for.
-  for (let left = options.port === undefined ? 4 : 0; ; left -= 1) {
-    const port = options.port ?? (await freePort())
-    try {
-      return await launch(server, program, {
-        port,
-        dir,
-        ownDir: options.dir === undefined,
-        args: options.args ?? [],
-      })
-    } catch (error) {
-      if (left > 0) continue
-      if (options.dir === undefined) await rm(dir, { recursive: true, force: true })
-      throw error
+  try {
+    if (ownDir) {
+      giveTo(dir, identity)
+      await server.prepare?.(program, dir, (file, args) => run(file, args, { ...identity, cwd: dir }))
     }
+    // A port may be taken between the probe and the bind: then another one is tried, unless it was asked for.
+    for (let left = options.port === undefined ? 4 : 0; ; left -= 1) {
+      const port = options.port ?? (await freePort())
+      try {
+        return await launch(server, program, { port, dir, ownDir, identity, args: options.args ?? [] })
+      } catch (error) {
+        if (left === 0) throw error
+      }
+    }
+  } catch (error) {
+    if (ownDir) await rm(dir, { recursive: true, force: true })
+    throw error
   }
 }
 
 /**
  * @param {ServerDescription} server
  * @param {string} program
- * @param {{ port: number, dir: string, ownDir: boolean, args: string[] }} place
+ * @param {{ port: number, dir: string, ownDir: boolean, identity: Identity, args: string[] }} place
  * @returns {Promise<PrivateServer>}
  */
-async function launch(server, program, { port, dir, ownDir, args }) {
+async function launch(server, program, { port, dir, ownDir, identity, args }) {
   const log = join(dir, `${server.name}.log`)
-  const { child, exited, hasEnded } = spawnLogged(program, [...server.args({ port, dir }), ...args], dir, log)
+  const allArgs = [...server.args({ port, dir }), ...args]
+  const { child, exited, hasEnded } = spawnLogged(program, allArgs, { ...identity, cwd: dir }, log)
   const kill = async () => {
     if (!hasEnded()) child.kill('SIGKILL')
     await exited
@@ -95,7 +107,7 @@ async function launch(server, program, { port, dir, ownDir, args }) {
   const stop = async () => {
     if (!hasEnded()) {
       child.kill('SIGCONT')
-      child.kill('SIGTERM')
+      child.kill(server.stopSignal ?? 'SIGTERM')
       await Promise.race([exited, delay(STOP_MS, undefined, { ref: false })])
       await kill()
     }
@@ -108,12 +120,12 @@ async function launch(server, program, { port, dir, ownDir, args }) {
 /**
  * @param {string} program
  * @param {string[]} args
- * @param {string} cwd
+ * @param {Identity & { cwd: string }} options
  * @param {string} log file that its output is added to
  */
-function spawnLogged(program, args, cwd, log) {
+function spawnLogged(program, args, options, log) {
   const out = openSync(log, 'a')
-  const child = spawn(program, args, { stdio: ['ignore', out, out], cwd })
+  const child = spawn(program, args, { ...options, stdio: ['ignore', out, out] })
   closeSync(out)
   endWithMe(child)
   let ended = false
@@ -130,12 +142,18 @@ function spawnLogged(program, args, cwd, log) {
 }
 
 /**
- * Runs a program to its end, for `prepare`.
  * @param {string} file
  * @param {string[]} args
+ * @param {Identity & { cwd: string }} options
  */
-export async function run(file, args) {
-  const child = spawn(file, args, { stdio: 'ignore' })
-  const [code] = await once(child, 'exit')
-  if (code !== 0) throw new Error(`${file} ended with code ${code}`)
+async function run(file, args, options) {
+  const child = spawn(file, args, { ...options, stdio: ['ignore', 'pipe', 'pipe'] })
+  let output = ''
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.on('data', (data) => {
+      output += data
+    })
+  }
+  const [code] = await once(child, 'close')
+  if (code !== 0) throw new Error(`${file} ended with code ${code}:\n${output.slice(-2_000)}`)
 }

@@ -1,5 +1,5 @@
 /** Redis: how to find, start and ask it. */
-import { connect } from 'node:net'
+import { askOnce } from './ask.mjs'
 
 /** @type {import('./private-server.mjs').ServerDescription} */
 export const redis = {
@@ -16,18 +16,6 @@ export const redis = {
     ...['--port', String(port), '--bind', '127.0.0.1', '--dir', dir],
     ...['--save', '', '--appendonly', 'no', '--daemonize', 'no', '--loglevel', 'warning'],
   ],
-  ping: (port) =>
-    new Promise((resolve) => {
-      const socket = connect(port, '127.0.0.1')
-      /** @param {boolean} answer */
-      const end = (answer) => {
-        socket.destroy()
-        resolve(answer)
-      }
-      socket.setTimeout(1_000, () => end(false))
-      socket.once('error', () => end(false))
-      socket.once('connect', () => socket.write('PING\r\n'))
-      // A server that wants a password answers an error: it serves all the same.
-      socket.once('data', (data) => end(/^(\+PONG|-NOAUTH|-DENIED)/.test(data.toString())))
-    }),
+  // A server that wants a password answers an error: it serves all the same.
+  ping: (port) => askOnce(port, 'PING\r\n', (answer) => /^(\+PONG|-NOAUTH|-DENIED)/.test(answer.toString())),
 }
