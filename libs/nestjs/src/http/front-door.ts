@@ -8,7 +8,7 @@ import { Inject, Injectable } from '@nestjs/common'
 import { HttpAdapterHost } from '@nestjs/core'
 import { ConfigError, type PageRequest } from '@botmesh/core'
 import { BotRegistry, type RegisteredBot } from '../bot-registry.js'
-import { readBody, targetOf, writeAnswer, type Answer } from './plain-http.js'
+import { discardRest, readBody, targetOf, writeAnswer, type Answer } from './plain-http.js'
 
 /** Answers at once. */
 export type PlainRoute = () => Answer
@@ -159,6 +159,7 @@ export class FrontDoor {
         )
       }
       const status = { 'too-large': 413, aborted: 400, consumed: 500 }[body.refused]
+      if (body.refused === 'too-large') await discardRest(request)
       return { status, headers: { connection: 'close' } }
     }
     return await bot.handleWebhook({

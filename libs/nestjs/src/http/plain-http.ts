@@ -40,7 +40,9 @@ export async function readBody(request: IncomingMessage, maxBytes: number): Prom
   const chunks: Buffer[] = []
   let size = 0
   try {
-    for await (const chunk of request as AsyncIterable<Buffer | string>) {
+    // Not `for await (… of request)`: leaving that loop would cut the connection before the refusal is written.
+    const parts = request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer | string>
+    for await (const chunk of parts) {
       const bytes = typeof chunk === 'string' ? Buffer.from(chunk) : chunk
       size += bytes.byteLength
       if (size > maxBytes) return { refused: 'too-large' }
@@ -51,4 +53,27 @@ export async function readBody(request: IncomingMessage, maxBytes: number): Prom
     return { refused: 'aborted' }
   }
   return { bytes: Buffer.concat(chunks) }
+}
+
+/** What is read and thrown away of a body that was refused for its size. */
+const DISCARDED_BYTES = 32 * 1024 * 1024
+
+/**
+ * Lets a client finish what it is sending, so that it reads the refusal: an answer followed by a close would reset
+ * the connection while it still writes, and many clients report that instead. Resolves when the body is over, or too
+ * long to be worth it. Never rejects.
+ */
+export async function discardRest(request: IncomingMessage): Promise<void> {
+  let left = DISCARDED_BYTES
+  if (Number(request.headers['content-length'] ?? 0) > left) return
+  try {
+    for await (const chunk of request.iterator({ destroyOnReturn: false }) as AsyncIterable<
+      Buffer | string
+    >) {
+      left -= chunk.length
+      if (left < 0) return
+    }
+  } catch {
+    // It broke off: nobody waits for the answer any more.
+  }
 }
