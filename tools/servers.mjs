@@ -3,7 +3,7 @@
  * user gives (`REDIS_URL`), else a private instance of an installed program, else one installed through the
  * system's package manager (as root, or with `--yes`), else a list of what is missing and how to get it.
  *
- * As a command: `node tools/servers.mjs [--yes] -- <command …>` runs the command with the servers' addresses in
+ * As a command: `node tools/servers.mjs [--yes] [--only=redis] -- <command …>` runs the command with the servers' addresses in
  * its environment and ends what it started, also on failure and on Ctrl-C.
  */
 import { spawn } from 'node:child_process'
@@ -117,10 +117,16 @@ function isRoot() {
 async function main(args) {
   const split = args.indexOf('--')
   const [file, ...rest] = split < 0 ? [] : args.slice(split + 1)
-  if (file === undefined) throw new Error('Usage: node tools/servers.mjs [--yes] -- <command …>')
-  const yes = args.slice(0, split).includes('--yes')
+  if (file === undefined)
+    throw new Error('Usage: node tools/servers.mjs [--yes] [--only=redis] -- <command …>')
+  const own = args.slice(0, split)
+  const only = own
+    .find((one) => one.startsWith('--only='))
+    ?.slice('--only='.length)
+    .split(',')
   const { env, stop } = await provideServers({
-    ...(yes ? { install: true } : {}),
+    servers: SERVERS.filter(({ name }) => only === undefined || only.includes(name)),
+    ...(own.includes('--yes') ? { install: true } : {}),
     log: (line) => console.error(line),
   })
   const child = spawn(file, rest, { stdio: 'inherit', env: { ...process.env, ...env } })

@@ -17,7 +17,7 @@ for (const name of ['sh', 'ln']) symlinkSync(findProgram(name) ?? '', join(bin, 
 afterAll(() => rmSync(bin, { recursive: true }))
 
 function provide(env: Record<string, string>, script: string, ...options: string[]) {
-  const args = [SCRIPT, ...options, '--', process.execPath, '-e', script]
+  const args = [SCRIPT, '--only=redis', ...options, '--', process.execPath, '-e', script]
   return spawnSync(process.execPath, args, { encoding: 'utf8', env: { PATH: bin, ...env } })
 }
 
