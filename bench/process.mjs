@@ -56,11 +56,11 @@ process.send({ ready: true })
 await new Promise((resolve) => process.once('message', resolve))
 await run(performance.now() + job.warmUpMs)
 noted = 0
+process.send({ warm: true })
 const cpu = process.cpuUsage()
 const began = performance.now()
 const turns = await run(began + job.ms)
 const tookMs = performance.now() - began
 const used = process.cpuUsage(cpu)
-process.send({ turns, tookMs, cpuUs: used.user + used.system, notes: job.oracle ? [...notes.subarray(0, noted)] : [] })
 await contender.stop()
-process.disconnect()
+process.send({ turns, tookMs, cpuUs: used.user + used.system, notes: notes.slice(0, noted) }, () => process.disconnect())
