@@ -96,6 +96,7 @@ export class Bot {
    */
   start(): Promise<void> {
     if (this.status === 'starting' || this.status === 'running') return this.starting ?? Promise.resolve()
+    this.status = 'starting'
     this.starting = this.begin()
     return this.starting
   }
@@ -252,10 +253,10 @@ export class Bot {
   }
 
   private async begin(): Promise<void> {
-    if (this.stopping !== null) await this.stopping
-    this.status = 'starting'
     const { options, registry, router, events } = this
     try {
+      if (this.stopping !== null) await this.stopping
+      if (!this.stillWanted()) throw new CoordinationUnavailableError('stopped')
       registry.freeze()
       router.freeze()
       const converses = this.userUse.flows > 0
@@ -268,6 +269,7 @@ export class Bot {
       await running.start()
       // Stopped meanwhile, and the stop did not wait any longer.
       if (this.running !== running) return await running.stop(Promise.resolve())
+      if (!this.stillWanted()) return // The stop that waits for this ends it.
       this.status = 'running'
       this.tasks.start()
       this.readiness.follow(running.session)
@@ -278,23 +280,21 @@ export class Bot {
     }
   }
 
+  /** False if a stop was asked for while a start waited for something. */
+  private stillWanted(): boolean {
+    return this.status === 'starting'
+  }
+
   private async end(): Promise<void> {
     const starting = this.status === 'starting' ? this.starting : null
     this.status = 'stopping'
     const { clock, drainMs } = this.options
-    if (
-      starting !== null &&
-      !(await within(
-        clock,
-        drainMs,
-        starting.catch(() => undefined),
-      ))
-    ) {
-      this.running = null
-    }
+    const begun = starting?.catch(() => undefined) ?? Promise.resolve()
+    if (!(await within(clock, drainMs, begun))) this.running = null
     await this.running?.stop(this.tasks.stop())
     this.running = null
-    this.status = 'stopped'
+    // A start may wait for this to be over.
+    if (this.status === 'stopping') this.status = 'stopped'
     this.readiness.end()
   }
 }

@@ -1,0 +1,68 @@
+/** Starts and stops that overlap: the last word counts, and nothing is begun or ended twice. */
+import { describe, expect, it } from '@jest/globals'
+import { Bot, MemoryStore, silentLogger } from '../../src/index.js'
+import { FakeProvider } from '../../src/testing/index.js'
+
+/** A bot whose store opens when it is told to, and counts. */
+function slowBot() {
+  const provider = new FakeProvider()
+  const store = new MemoryStore()
+  const counts = { opened: 0, closed: 0 }
+  const waiting: (() => void)[] = []
+  const bot = new Bot({
+    provider,
+    logger: silentLogger,
+    store: Object.assign(store, {
+      open: () => new Promise<void>((resolve) => waiting.push(resolve)).then(() => void counts.opened++),
+      close: async () => void counts.closed++,
+    }),
+  })
+  const open = async () => {
+    while (waiting.length === 0) await new Promise((resolve) => setImmediate(resolve))
+    for (const resolve of waiting.splice(0)) resolve()
+  }
+  return { bot, provider, counts, open }
+}
+
+describe('N5: starts and stops that overlap', () => {
+  it('a stop during a start ends it, once, and the bot is stopped all the while', async () => {
+    const { bot, provider, counts, open } = slowBot()
+    const starting = bot.start()
+    const stops = [bot.stop(), bot.stop()]
+    expect(bot.health().status).toBe('stopping')
+    await open()
+    await starting
+    expect(bot.health().status).not.toBe('running')
+    await Promise.all([...stops, bot.stop()])
+    expect(counts).toEqual({ opened: 1, closed: 1 })
+    expect(provider.started).toBe(false)
+    expect(bot.health().status).toBe('stopped')
+  })
+
+  it('two starts while a stop is under way are one', async () => {
+    const { bot, provider, counts, open } = slowBot()
+    await Promise.all([bot.start(), open()])
+    const stopping = bot.stop()
+    const starts = [bot.start(), bot.start()]
+    await stopping
+    await open()
+    await Promise.all(starts)
+    expect(counts).toEqual({ opened: 2, closed: 1 })
+    expect(bot.health().status).toBe('running')
+    expect(provider.started).toBe(true)
+    await bot.stop()
+    expect(counts).toEqual({ opened: 2, closed: 2 })
+  })
+
+  it('stop, start, stop: the bot is stopped, and the start says so', async () => {
+    const { bot, provider, counts, open } = slowBot()
+    await Promise.all([bot.start(), open()])
+    const first = bot.stop()
+    const start = bot.start()
+    const refused = expect(start).rejects.toMatchObject({ code: 'COORDINATION_UNAVAILABLE' })
+    await Promise.all([first, bot.stop(), refused])
+    expect(counts).toEqual({ opened: 1, closed: 1 })
+    expect(provider.started).toBe(false)
+    expect(bot.health().status).toBe('stopped')
+  })
+})
