@@ -5,7 +5,7 @@
 import { ConfigError } from '../contracts/errors.js'
 import type { Message } from '../contracts/message.js'
 import { describeValue } from '../kernel/duration.js'
-import { requireText } from '../kernel/options.js'
+import { refuseUnknownOptions, requireText } from '../kernel/options.js'
 import type { CommandOptions, MessageHandler, MessageHook, Trigger } from './face.js'
 
 interface Command {
@@ -44,6 +44,7 @@ export class Router {
         { option: 'command', value: name },
       )
     }
+    refuseUnknownOptions(`Command "${plain}"`, options, ['interrupt'])
     if (this.commands.has(plain)) {
       throw new ConfigError(`Command "${plain}" is declared twice.`, { option: 'command', value: name })
     }

@@ -99,7 +99,7 @@ export class ProviderNotLeaderError extends BotmeshError<{ provider: string }> {
   }
 }
 
-/** A message could not get its turn: the wait was too long or the backend did not answer (T6). */
+/** A message could not get its turn: the wait was too long, the backend did not answer (T6), or nothing runs here. */
 export class CoordinationUnavailableError extends BotmeshError<{
   key?: string
   why: 'timeout' | 'unreachable' | 'stopped' | 'overflow'
@@ -116,7 +116,7 @@ export class CoordinationUnavailableError extends BotmeshError<{
     const text = {
       timeout: `No turn${of} within ${options.waitedMs ?? '?'} ms: the chat is busy on a replica; raise turnWaitMs if its work is that long.`,
       unreachable: `The coordination backend did not answer${of}: check that it runs and can be reached.`,
-      stopped: `No turn${of}: the coordinator is stopped.`,
+      stopped: `Not possible${of}: the bot or its coordinator is stopped, or was not started yet.`,
       overflow: `No turn${of}: too many messages of this chat are waiting.`,
     }[why]
     super(

@@ -82,6 +82,9 @@ describe('options that can never work', () => {
     bot.command('stop', () => undefined)
     expect(() => bot.command('/STOP', () => undefined)).toThrow(/declared twice/)
     expect(() => bot.command('two words', () => undefined)).toThrow(/not a name/)
+    expect(() => bot.command('help', () => undefined, { interupt: true } as object)).toThrow(
+      /no option "interupt"; did you mean "interrupt"/,
+    )
     expect(() => bot.schedule('whenever', () => undefined)).toThrow(/"whenever".*cannot be read/)
     expect(() => bot.every('soon' as '1s', () => undefined)).toThrow(/"every" is "soon"/)
   })
