@@ -22,9 +22,9 @@ export interface Seen {
   /** The messages written after everything had calmed down. */
   last: readonly string[]
   /** A message's place in its chat's journal. */
-  seq(chatId: string, id: string): Promise<number | null>
+  seq: (chatId: string, id: string) => Promise<number | null>
   /** A record of the chat that is still open. */
-  pending(chatId: string): Promise<string | null>
+  pending: (chatId: string) => Promise<string | null>
   chats: readonly string[]
 }
 

@@ -3,7 +3,7 @@
  * fail, answers are slow. Afterwards everything is given time to settle, and an oracle (oracle.ts) looks at what
  * users saw and what the store holds. The same seed is the same run.
  */
-import { SeededRandom } from '@botmesh/core/testing'
+import { SeededRandom, type CallFaultOptions } from '@botmesh/core/testing'
 import type { Bot, BotConfig } from '@botmesh/core'
 import type { Replica } from '../conformance/handover/bed.js'
 import { MemoryBed } from '../conformance/handover/memory-bed.js'
@@ -34,8 +34,11 @@ export interface SimulationResult {
   story: string[]
 }
 
-export async function simulate(seed: number): Promise<SimulationResult> {
-  const run = new Simulation(seed)
+/** What keeps a promise; switched off to see that the oracle misses it. */
+export type Guard = 'outbox' | 'journal' | 'turns'
+
+export async function simulate(seed: number, without?: Guard): Promise<SimulationResult> {
+  const run = new Simulation(seed, without)
   try {
     await run.play()
     return { seed, faults: await run.faults(), story: run.story }
@@ -61,10 +64,14 @@ class Simulation {
   /** No more faults. */
   private calm = false
 
-  constructor(readonly seed: number) {
+  constructor(
+    readonly seed: number,
+    private readonly without: Guard | undefined,
+  ) {
     this.random = new SeededRandom(seed)
-    this.durable = this.random.next() < 0.7
-    this.bed = new MemoryBed(this.random.next() < 0.5 ? 'shared' : 'separate')
+    this.durable = this.random.next() < 0.7 || without !== undefined
+    const placement = this.random.next() < 0.5 && without !== 'turns' ? 'shared' : 'separate'
+    this.bed = new MemoryBed(placement, { apart: without === 'turns' })
     this.note(`durability ${String(this.durable)}, data ${this.bed.placement}`)
     this.bed.platform.onSend(({ to, text, by }) => {
       const name = this.replicas.find(({ provider }) => provider === by)?.name ?? this.starting
@@ -124,12 +131,12 @@ class Simulation {
   private async start(needed = false): Promise<void> {
     if (!needed && [...this.up].filter(({ faults }) => faults.alive).length >= MOST_REPLICAS) return
     const name = `r${this.replicas.length}`
-    let made: Replica | undefined
+    const made: { replica?: Replica } = {}
     const fate = this.fate()
     this.starting = name
     this.note(`${name} starts${fate === undefined ? '' : `; ${fate.what} at call ${fate.at}`}`)
-    const counts = () => !this.calm && made !== undefined && this.up.has(made)
-    const config: Partial<BotConfig> = { drainMs: 3000, ...(this.durable ? { durability: true } : {}) }
+    const counts = () => !this.calm && made.replica !== undefined && this.up.has(made.replica)
+    const config: Partial<BotConfig> = { drainMs: 3000, ...this.durability() }
     const replica = await this.bed.replica(name, {
       config,
       ...(fate === undefined ? {} : { faults: { ...fate, counts } }),
@@ -137,19 +144,30 @@ class Simulation {
       define: (bot: Bot) =>
         define(
           bot,
-          () => made?.clock ?? this.bed.clock,
+          () => made.replica?.clock ?? this.bed.clock,
           (chatId, fence) => this.acting.set(`${name} ${chatId}`, fence),
         ),
     })
-    made = replica
+    made.replica = replica
     this.replicas.push(replica)
     this.up.add(replica)
   }
 
+  private durability(): Pick<BotConfig, 'durability'> {
+    if (!this.durable || this.without === 'journal') return {}
+    return { durability: { outbox: this.without !== 'outbox' } }
+  }
+
   /** Some die, or miss an answer, in the middle of a call. */
-  private fate(): { at: number; what: 'crash' | 'lose-reply' } | undefined {
+  private fate(): Omit<CallFaultOptions, 'onCrash' | 'counts'> | undefined {
     if (this.random.next() < 0.6) return undefined
-    return { at: 1 + this.random.int(80), what: this.random.pick(['crash', 'lose-reply']) }
+    const leases = this.random.next() * 3
+    return {
+      at: 1 + this.random.int(80),
+      what: this.random.pick(['crash', 'crash-in-flight', 'lose-reply']),
+      // A messenger's API cannot be fenced: what it gets late it sends late (docs/invariants.md).
+      arrive: (request, name) => this.bed.later(name === 'provider.send' ? 0 : leases, request),
+    }
   }
 
   private kill(): void {
@@ -180,7 +198,8 @@ class Simulation {
 
   private failSend(): void {
     const replica = this.random.pick(this.running())
-    const outcome = this.random.pick(['retryable', 'uncertain'] as const)
+    // Without durability nobody repeats what a transport refused again and again.
+    const outcome = this.durable ? this.random.pick(['retryable', 'uncertain'] as const) : 'uncertain'
     this.note(`the next send of ${replica.name} fails: ${outcome}`)
     replica.provider.failNextSends(outcome)
   }

@@ -28,6 +28,20 @@ describe('T1, T8, L1–L4, D1, D2, scenarios 5, 13–15: simulated lives', () =>
   }
 })
 
+describe('the oracle of simulated lives', () => {
+  it.each([
+    ['outbox', /^doubled/],
+    ['journal', /^lost/],
+    ['turns', /^(overlap|order|doubled|lost|stuck)/],
+  ] as const)('D1, D2, T1: misses the %s', async (without, fault) => {
+    const found: string[] = []
+    for (let seed = 1; seed <= 60 && !found.some((one) => fault.test(one)); seed++) {
+      found.push(...(await simulate(seed, without)).faults)
+    }
+    expect(found).toContainEqual(expect.stringMatching(fault))
+  })
+})
+
 function told({ seed, faults, story }: SimulationResult): string {
   const how = `SEED=${seed} npm run jest -- test/simulation`
   const whole = alone ? `\n${story.join('\n')}` : ''

@@ -1,5 +1,5 @@
 /** What simulated users can meet: an order flow, a survey, plain and slow answers. Every text names its message. */
-import type { Bot, Clock, ConversationContext, MessageContext, StepContext } from '@botmesh/core'
+import type { Bot, Clock, ConversationContext, StepContext } from '@botmesh/core'
 
 export interface Order {
   answers: string[]
@@ -14,7 +14,7 @@ const SLOW_MS = 4000
 
 export function define(bot: Bot, clock: () => Clock, speaks: Speaks): void {
   const about = (c: StepContext<Order> | ConversationContext): string => {
-    speaks(c.chatId, (c.ctx as MessageContext).fence)
+    speaks(c.chatId, c.ctx.fence)
     return `(${c.message.id})`
   }
   bot

@@ -46,6 +46,8 @@ export interface HandoverBed {
   replica(name: string, options: ReplicaOptions): Promise<Replica>
   /** Lets that many leases pass. */
   pass(leases: number): Promise<void>
+  /** Calls `fn` after that many leases, whatever becomes of the replicas. */
+  later(leases: number, fn: () => void): void
   /** What was said to the chats, by all replicas, in order. */
   readonly said: string[]
   /** Read without touching: no fence is raised by it. */

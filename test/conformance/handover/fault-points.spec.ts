@@ -3,7 +3,7 @@ import { describe, expect, it } from '@jest/globals'
 import { MemoryBed, type Placement } from './memory-bed.js'
 import { playFault, SUBJECTS, type Fault, type FaultOutcome, type Subject } from './fault-points.js'
 
-const CASES = (['crash', 'lose-reply'] as const).flatMap((fault) =>
+const CASES = (['crash', 'crash-in-flight', 'lose-reply'] as const).flatMap((fault) =>
   (['shared', 'separate'] as const).flatMap((placement) =>
     SUBJECTS.map((subject) => [fault, subject, placement] as const),
   ),

@@ -1,6 +1,6 @@
 /**
- * A fault at the n-th call that a replica makes while it handles messages: it dies right after the call took effect,
- * or the reply is lost. Played on any bed, for n = 1, 2, 3, … until nothing is left to go wrong.
+ * A fault at the n-th call that a replica makes while it handles messages: it dies right after the call took effect, or
+ * while the request is still on its way and arrives when another replica has taken over, or the reply is lost. Played on any bed, for n = 1, 2, 3, … until nothing is left to go wrong.
  *
  * The user is stubborn: writes, reads, and answers what was asked last, until served. The platform delivers to another
  * replica what was not accepted within a lease. Every text names the message that it is due to, so that a text that
@@ -11,7 +11,7 @@ import { CHAT_KEY, type HandoverBed, type Replica } from './bed.js'
 
 export const SUBJECTS = ['flow', 'conversation', 'handler'] as const
 export type Subject = (typeof SUBJECTS)[number]
-export type Fault = 'crash' | 'lose-reply'
+export type Fault = 'crash' | 'crash-in-flight' | 'lose-reply'
 
 export interface FaultCase {
   subject: Subject
@@ -41,6 +41,8 @@ interface Order {
 }
 
 const MOST_MESSAGES = 8
+/** Then the dead replica's session has lapsed and the other one is at work, or has been. */
+const ARRIVES_AFTER_LEASES = 2.2
 
 /** @param at which call, from 1; calls that only time brings about (heartbeats, sweeps) do not count. */
 export async function playFault(bed: HandoverBed, given: FaultCase, at: number): Promise<FaultOutcome> {
@@ -48,8 +50,9 @@ export async function playFault(bed: HandoverBed, given: FaultCase, at: number):
   let armed = false
   const options = { define: (bot: Bot) => define(bot, subject), ...optionsOf(bed, durable) }
   const counts = (name: string) => armed && !/heartbeat|openSession|stranded/.test(name)
+  const arrive = (request: () => void) => bed.later(ARRIVES_AFTER_LEASES, request)
   const b = await bed.replica('b', options)
-  const a = await bed.replica('a', { ...options, faults: { at, what: fault, counts } })
+  const a = await bed.replica('a', { ...options, faults: { at, what: fault, counts, arrive } })
   armed = true
   const wrote = await write(bed, a, b, subject)
   await bed.pass(4)

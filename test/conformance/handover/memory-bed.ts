@@ -22,10 +22,14 @@ export class MemoryBed implements HandoverBed {
   readonly clock = new ManualClock()
   readonly platform = new FakePlatform()
   readonly store = new MemoryStore({ clock: this.clock, maxIdleKeys: 100 })
-  private readonly hub = new MemoryCoordinationHub({ clock: this.clock, maxIdleKeys: 100 })
+  private readonly hub = this.makeHub()
   private readonly replicas: MemoryReplica[] = []
 
-  constructor(readonly placement: Placement) {}
+  /** @param options.apart every replica has turns of its own: to see what is missed then. */
+  constructor(
+    readonly placement: Placement,
+    private readonly options: { apart?: boolean } = {},
+  ) {}
 
   async replica(name: string, options: ReplicaOptions): Promise<Replica> {
     const replica = new MemoryReplica(this, name, options)
@@ -36,6 +40,10 @@ export class MemoryBed implements HandoverBed {
 
   async pass(leases: number): Promise<void> {
     await this.clock.advance(leases * LEASE_MS)
+  }
+
+  later(leases: number, fn: () => void): void {
+    this.clock.setTimeout(fn, leases * LEASE_MS)
   }
 
   get said(): string[] {
@@ -68,13 +76,18 @@ export class MemoryBed implements HandoverBed {
     await work
   }
 
+  private makeHub(): MemoryCoordinationHub {
+    return new MemoryCoordinationHub({ clock: this.clock, maxIdleKeys: 100 })
+  }
+
   /** The wrapped store of one replica and a coordinator that goes with it. */
   connect(faults: CallFaults, clock: PausableClock): { store: Store; coordinator: Coordinator } {
     const options = { leaseMs: LEASE_MS, clock }
     const store = faults.store(this.store)
     if (this.placement === 'shared') return { store, coordinator: store.coordinator(options) }
+    const hub = this.options.apart === true ? this.makeHub() : this.hub
     const wrap = (backend: Parameters<CallFaults['backend']>[0]) => faults.backend(backend)
-    return { store, coordinator: new MemoryCoordinator({ ...options, hub: this.hub, wrap }) }
+    return { store, coordinator: new MemoryCoordinator({ ...options, hub, wrap }) }
   }
 }
 

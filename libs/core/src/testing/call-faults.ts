@@ -14,7 +14,9 @@ import type { BackendContext, BackendListener, CoordinationBackend } from '../ru
 export interface CallFaultOptions {
   /** Which call, from 1; default none. */
   at?: number
-  what?: 'crash' | 'lose-reply'
+  what?: 'crash' | 'lose-reply' | 'crash-in-flight'
+  /** Of `crash-in-flight`: lets the request arrive, later, when another replica may have taken over. Default: never. */
+  arrive?: (request: () => void, name: string) => void
   /** Called when the replica is to die: crash its coordinator, abandon its bot. */
   onCrash?: () => void
   /** Which calls count; default all. */
@@ -145,7 +147,8 @@ export class CallFaults {
     if (counts) this.calls.push(name)
     if (!counts || this.hit || this.calls.length !== this.options.at) return this.heard(work)
     this.hit = true
-    await work()
+    if (this.options.what === 'crash-in-flight') this.options.arrive?.(() => void settle(work), name)
+    else await work()
     if (this.options.what === 'lose-reply') throw failure(name)
     this.dead = true
     this.options.onCrash?.()
@@ -174,6 +177,15 @@ export class CallFaults {
       pushLive: (live) => hear(() => inner.pushLive(live)),
       reconnected: () => hear(() => inner.reconnected()),
     }
+  }
+}
+
+/** Whoever asked will never know. */
+async function settle(work: () => unknown): Promise<void> {
+  try {
+    await work()
+  } catch {
+    // Refused, most likely: that is what fences are for.
   }
 }
 
