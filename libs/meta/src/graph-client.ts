@@ -56,7 +56,7 @@ export class GraphClient {
       (answer) => answer.text(),
     )
     const json = parseJson(text)
-    if (!response.ok) throw this.refusal(response, json, text)
+    if (!response.ok) throw this.refusal(call, response, json, text)
     if (json === undefined) {
       throw this.failure(call, `answered ${response.status} with something that is not JSON`)
     }
@@ -73,7 +73,7 @@ export class GraphClient {
     const { response, content: data } = await this.exchange(url, call, limitMs, (answer) =>
       readBounded(answer, maxBytes),
     )
-    if (!response.ok) throw this.refusal(response, undefined, `HTTP ${response.status}`)
+    if (!response.ok) throw this.refusal(call, response, undefined, `HTTP ${response.status}`)
     if (data === null) {
       throw new SendError(`The file is larger than ${maxBytes} bytes: raise maxBytes to fetch it.`, {
         provider: this.settings.provider,
@@ -124,7 +124,7 @@ export class GraphClient {
     )
   }
 
-  private refusal(response: Response, json: unknown, text: string): SendError {
+  private refusal(call: GraphCall, response: Response, json: unknown, text: string): SendError {
     const parsed = errorSchema.safeParse(json)
     const error = parsed.success ? parsed.data.error : undefined
     const verdict = judgeGraphError({
@@ -141,7 +141,8 @@ export class GraphClient {
       `Graph API refused (${code})${verdict.advice === '' ? '' : `: ${verdict.advice}`}. It said: ${said}`,
       {
         provider: this.settings.provider,
-        outcome: verdict.outcome,
+        // Without an effect it does not matter whether the call went through.
+        outcome: verdict.outcome === 'uncertain' && !call.effect ? 'retryable' : verdict.outcome,
         platformCode: String(error?.code ?? response.status),
         ...(verdict.retryAfterMs === undefined ? {} : { retryAfterMs: verdict.retryAfterMs }),
         ...(verdict.scope === undefined ? {} : { scope: verdict.scope }),

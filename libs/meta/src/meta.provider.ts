@@ -27,7 +27,7 @@ import {
 } from '@botmesh/core'
 import { MetaClient } from './meta.client.js'
 import { readOptions, type MetaOptions, type MetaSettings } from './options.js'
-import { parseInbound, type MetaEvent } from './parse-inbound.js'
+import { parseInbound, type MetaEvent, type MetaStatus } from './parse-inbound.js'
 import { renderOutbound, renderReadMark } from './render-outbound.js'
 
 interface Run {
@@ -156,7 +156,7 @@ export class MetaProvider implements Provider {
     const failed = outcomes.find((outcome) => outcome.status === 'failed')
     if (failed !== undefined) {
       run.sink.logger[isOrderlyStop(failed.error) ? 'debug' : 'warn'](
-        { provider: this.id, error: failed.error },
+        { provider: this.id, err: failed.error },
         'webhook not accepted; it will come again',
       )
     }
@@ -190,13 +190,14 @@ export class MetaProvider implements Provider {
           { provider, messageId, status, error },
           'message status',
         )
-        try {
-          this.settings.onStatus?.(event.status)
-        } catch (thrown) {
-          sink.error(thrown)
-        }
+        this.tell(event.status).catch((thrown: unknown) => sink.error(thrown))
       }
     }
+  }
+
+  /** Rejects with what the application's callback throws or, though it should be none, rejects with. */
+  private async tell(status: MetaStatus): Promise<void> {
+    await this.settings.onStatus?.(status)
   }
 
   private async withUploadedMedia(content: OutgoingContent): Promise<OutgoingContent> {

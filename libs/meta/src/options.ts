@@ -28,8 +28,8 @@ export interface MetaOptions {
   maxBodyBytes?: number
   /** How long one call of the Graph API may take; default 15 s. */
   sendTimeoutMs?: Duration
-  /** What became of a message sent earlier: sent, delivered, read, failed. Must not throw. */
-  onStatus?: (status: MetaStatus) => void
+  /** What became of a message sent earlier: sent, delivered, read, failed. Not waited for; a failure is reported. */
+  onStatus?: (status: MetaStatus) => unknown
 }
 
 export interface MetaSettings {
@@ -42,7 +42,7 @@ export interface MetaSettings {
   apiVersion: string
   maxBodyBytes: number
   sendTimeoutMs: number
-  onStatus: ((status: MetaStatus) => void) | undefined
+  onStatus: MetaOptions['onStatus']
 }
 
 const KNOWN = [

@@ -189,9 +189,10 @@ describe('scenario 16: what a failed send means', () => {
     graph = await new GraphApiDouble().listen()
   })
 
-  it('an upload whose answer is lost may simply be sent again', async () => {
-    graph.failNext({ kind: 'lost-answer' })
+  it('an upload whose answer is lost, or that a gateway fails, may simply be sent again', async () => {
     const media = { kind: 'image' as const, data: new Uint8Array(4) }
+    graph.failNext({ kind: 'lost-answer' }, { kind: 'error', status: 502, text: '<html>' })
+    expect((await failureOf(provider.send(TO, { media }))).outcome).toBe('retryable')
     expect((await failureOf(provider.send(TO, { media }))).outcome).toBe('retryable')
   })
 

@@ -156,19 +156,19 @@ describe('accepting messages', () => {
     expect(await provider.handle(post(sampleText('several')))).toMatchObject({ status: 200 })
   })
 
-  it('statuses reach the callback, never the runtime; a callback that throws is reported', async () => {
+  it('statuses reach the callback, never the runtime; a callback that throws or rejects is reported', async () => {
     expect(await provider.handle(post(sampleText('statuses')))).toMatchObject({ status: 200 })
     expect(statuses.map((status) => status.status)).toEqual(['sent', 'delivered', 'failed'])
     expect(sink.messages).toEqual([])
-    const thrower = new MetaProvider({
-      ...OPTIONS,
-      onStatus: () => {
-        throw new Error('of the application')
-      },
-    })
-    await thrower.start(sink, new AbortController().signal)
-    expect(await thrower.handle(post(sampleText('statuses')))).toMatchObject({ status: 200 })
-    expect(sink.errors).toHaveLength(3)
+    const failing = (): never => {
+      throw new Error('of the application')
+    }
+    for (const onStatus of [failing, async () => failing()]) {
+      const thrower = new MetaProvider({ ...OPTIONS, onStatus })
+      await thrower.start(sink, new AbortController().signal)
+      expect(await thrower.handle(post(sampleText('statuses')))).toMatchObject({ status: 200 })
+    }
+    expect(sink.errors).toHaveLength(6)
   })
 
   it('problems of the account are reported', async () => {
