@@ -96,7 +96,7 @@ export class BotLifecycle {
     try {
       await stop()
     } catch (error) {
-      logger.error({ bot: name, error }, 'something did not stop in order')
+      logger.error({ bot: name, err: error }, 'something did not stop in order')
     }
   }
 }

@@ -129,7 +129,7 @@ export class PollingLoop {
       if (outcome.status !== 'accepted') refused.add(messages[index]!.id)
       if (outcome.status === 'failed') {
         const level = isOrderlyStop(outcome.error) ? 'debug' : 'warn'
-        this.log(level, { error: outcome.error }, 'a message was not accepted; it will be asked for again')
+        this.log(level, { err: outcome.error }, 'a message was not accepted; it will be asked for again')
       }
     })
     this.advance(

@@ -117,7 +117,7 @@ export abstract class Session {
     try {
       await client.act({ method: 'answerCallbackQuery', payload: { callback_query_id: callbackId } })
     } catch (error) {
-      sink.logger.debug({ provider: settings.id, error }, 'a button press could not be acknowledged')
+      sink.logger.debug({ provider: settings.id, err: error }, 'a button press could not be acknowledged')
     }
   }
 

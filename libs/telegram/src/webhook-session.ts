@@ -30,7 +30,7 @@ export class WebhookSession extends Session {
     const [outcome] = await deliverInOrder([delivery], this.halt)
     if (outcome?.status === 'failed') {
       sink.logger[isOrderlyStop(outcome.error) ? 'debug' : 'warn'](
-        { provider: settings.id, error: outcome.error },
+        { provider: settings.id, err: outcome.error },
         'update not accepted; it will come again',
       )
     }

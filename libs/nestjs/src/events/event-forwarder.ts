@@ -64,12 +64,13 @@ function emit(emitter: Emitter, event: string, payload: unknown, { logger, name 
   try {
     emitter.emit(event, payload)
   } catch (error) {
-    logger.error({ bot: name, event, error }, 'a listener of a forwarded event threw')
+    logger.error({ bot: name, event, err: error }, 'a listener of a forwarded event threw')
   }
 }
 
 /** The bot logs an error that nobody listens to; this forwarder counts as a listener, so it does it itself. */
-function logUnheard({ bot, logger }: RegisteredBot, payload: object): void {
+function logUnheard({ bot, logger, name }: RegisteredBot, payload: object): void {
   if (bot.listenerCount('error') > 1) return
-  logger.error(payload, 'error')
+  const { error } = payload as BotEvents['error']
+  logger.error({ bot: name, err: error }, 'error that no listener of "error" takes')
 }
