@@ -57,6 +57,9 @@ const KNOWN = [
   'random',
 ]
 const DEFAULT_TTL_MS = 5 * 60_000
+/** How long an ephemeral checkpoint outlives the timeout of its wait: one lease until a sweeper may act, a third until
+ * it looks, the rest for waiting (ADR 8). */
+const GRACE_LEASES = 3
 
 /** @param makeStore makes the store of a bot that was given none. @throws ConfigError */
 export function resolveOptions(config: BotConfig, makeStore: () => Store): ResolvedOptions {
@@ -203,6 +206,7 @@ function resolveConversation(
     fallback: (handover?.fallback ?? 'drop') as ConversationOptions['fallback'],
     notifyMessage: handover?.notifyMessage ?? null,
     ttlMs: handoverTtl(handover?.ttl, timeoutMs),
+    graceMs: GRACE_LEASES * (coordination?.coordinator.leaseMs ?? 0),
     maxAnswerBytes: atLeastOne('coordination.handover.maxAnswerBytes', handover?.maxAnswerBytes ?? 16_384),
     markers: handover !== undefined,
   }

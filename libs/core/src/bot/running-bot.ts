@@ -167,6 +167,7 @@ export class RunningBot {
       gate: this.gate,
       coordinated: options.coordinator !== null,
       shared: this.shared,
+      graceMs: options.coordinator?.leaseMs ?? 0,
       resendUncertain: options.provider.capabilities?.uncertainSends === 'resend',
       readsChats: this.definitions.converses,
       isOwn: (incarnation) => this.isOwn(incarnation),

@@ -33,6 +33,8 @@ export interface ArrivalHost {
   enter(scope: TurnScope, name: string, initial: Record<string, unknown>): Promise<void>
 }
 
+export type Resumption = ArrivalDecision & { act: 'resume' }
+
 interface Interrupted {
   name: string
   kind: 'flow' | 'async'
@@ -66,7 +68,7 @@ export async function arrive(engine: ArrivalHost, scope: TurnScope): Promise<boo
 }
 
 /** A value that another version or a broken writer left must not stop the chat: it is reported and removed. */
-function usable(
+export function usable(
   scope: TurnScope,
   host: ConversationHost,
 ): { checkpoint: FlowCheckpoint | null; marker: ConversationMarker | null } {
@@ -116,10 +118,29 @@ async function resume(
   scope: TurnScope,
   checkpoint: FlowCheckpoint,
   definition: Definition,
-  decision: ArrivalDecision & { act: 'resume' },
+  decision: Resumption,
 ): Promise<void> {
   const { host } = engine
-  const start: RunStart = {
+  const start = startFrom(engine, scope, checkpoint, definition, decision)
+  const how = await resumption(scope, checkpoint, decision.mode, start)
+  if (how === 'gone') {
+    host.logger.warn(
+      { key: scope.key, flow: definition.name },
+      'A kept answer is gone: its step starts over.',
+    )
+  }
+  goOn(engine, scope, start, decision, how === 'gone' ? null : how)
+}
+
+/** What a run that goes on from a checkpoint begins with. */
+export function startFrom(
+  { host }: ArrivalHost,
+  scope: TurnScope,
+  checkpoint: FlowCheckpoint,
+  definition: Definition,
+  decision: Resumption,
+): RunStart {
+  return {
     definition,
     state: copyOf(checkpoint.state),
     initial: copyOf(checkpoint.initial ?? {}),
@@ -129,17 +150,20 @@ async function resume(
     stores: definition.persistent || (scope.coordinated && host.options.forward),
     revision: scope.state?.revision ?? null,
   }
-  const how = await resumption(scope, checkpoint, decision.mode, start)
-  if (how === 'gone') {
-    host.logger.warn(
-      { key: scope.key, flow: definition.name },
-      'A kept answer is gone: its step starts over.',
-    )
-  }
+}
+
+/** Reports the hand-over and lets the run go on. */
+export function goOn(
+  engine: ArrivalHost,
+  scope: TurnScope,
+  start: RunStart,
+  decision: Resumption,
+  how: Resume | null,
+): void {
   // H5: read once, then it is this replica's memory that counts.
   if (decision.forget) stageOver(scope, { checkpoint: null })
-  report(engine, scope, definition.name, decision.outcome)
-  engine.begin(scope, start, how === 'gone' ? null : how)
+  report(engine, scope, start.definition.name, decision.outcome)
+  engine.begin(scope, start, how)
 }
 
 /** How the step goes on; completes `start` with what goes on with it. `gone`: a kept answer's record is no more. */

@@ -2,6 +2,7 @@
 import { LeaseLostError } from '../contracts/errors.js'
 import type { Message } from '../contracts/message.js'
 import { arrive, type ArrivalHost } from './arrivals.js'
+import { timeOutStored } from './timeouts.js'
 import type { Resume } from './frame.js'
 import { stageOver } from './ledger.js'
 import { plainCopy } from './plain-json.js'
@@ -62,6 +63,13 @@ class Conversations implements ConversationEngine, RunOwner<Run>, ArrivalHost {
       run.vanish(new LeaseLostError(scope.key, 'superseded'))
     }
     return scope.state === undefined ? false : arrive(this, scope)
+  }
+
+  async timeOut(scope: TurnScope): Promise<void> {
+    this.discardStale(scope)
+    const run = this.#runs.get(scope.key)
+    if (run !== undefined) return run.timeOut(scope)
+    await timeOutStored(this, scope)
   }
 
   discardStale(scope: TurnScope): void {

@@ -8,7 +8,7 @@
  * other, whether they are awaited or not.
  */
 import type { Duration } from '../contracts/coordinator.js'
-import { ConfigError, LeaseLostError, TooManyAttemptsError } from '../contracts/errors.js'
+import { ConfigError, LeaseLostError, TooManyAttemptsError, WaitTimeoutError } from '../contracts/errors.js'
 import type { Message, Outgoing, Sent } from '../contracts/message.js'
 import { parseDuration } from '../kernel/duration.js'
 import type { Answer } from './answers.js'
@@ -29,13 +29,11 @@ import { unknownName } from './registry.js'
 import { Refusals } from './refusals.js'
 import type { Watcher } from './wait.js'
 
-/** How a step goes on after a hand-over: its first question gets `given`, and earlier sends are not made again. */
-export interface Resume {
-  skipSends: number
-  given: Answer
-  /** True: a checkpoint holds `given` already; else the run notes it before the step starts. */
-  kept: boolean
-}
+/**
+ * How a step goes on after a hand-over: its first question gets `given` (`kept`: a checkpoint holds it already; else
+ * the run notes it before the step starts), or its timeout; earlier sends are not made again.
+ */
+export type Resume = { skipSends: number } & ({ given: Answer; kept: boolean } | { timedOutMs: number })
 
 /** Where an answer came from: the checkpoint or message that a step is resumed with, a message that waited, the chat. */
 export type AnswerSource = 'resumed' | 'held' | 'chat'
@@ -245,7 +243,9 @@ export class Frame implements ContextActions {
     this.#assertLive()
     const index = this.#questions++
     const mark = (): WaitMark => ({ question: index, sends: this.#ordinal, timeoutMs })
-    let next = this.#takeResumed()?.given ?? null
+    const resume = this.#takeResumed()
+    if (resume !== null && 'timedOutMs' in resume) throw new WaitTimeoutError(this.key, resume.timedOutMs)
+    let next = resume?.given ?? null
     if (next === null) await this.say(question)
     for (let attempt = 1; ; attempt++) {
       this.#assertLive()

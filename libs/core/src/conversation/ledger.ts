@@ -150,6 +150,11 @@ export class Ledger {
     if (Object.keys(change).length > 0) stageOver(scope, change)
   }
 
+  /** The wait's timeout acts: if its step is cut, or fails before it leaves something, it is not acted on again. */
+  stageTimeout(scope: TurnScope): void {
+    if (this.touched) scope.stage({ appointment: null })
+  }
+
   /** The run has ended: what it left is removed with the commit. */
   stageEnd(scope: TurnScope): void {
     this.#settled()
@@ -196,7 +201,8 @@ export class Ledger {
     if (more.wait === undefined && recordId !== null) checkpoint.recordId = recordId
     if (!definition.persistent) {
       checkpoint.ephemeral = true
-      checkpoint.ttlMs = ttlOf(this.host.options.ttlMs, more.wait?.timeoutMs)
+      const { ttlMs, graceMs } = this.host.options
+      checkpoint.ttlMs = ttlOf(ttlMs, more.wait?.timeoutMs, graceMs)
     }
     this.#marker = null
     return this.leftMarker ? { checkpoint, marker: null } : { checkpoint }

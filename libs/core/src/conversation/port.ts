@@ -26,6 +26,9 @@ export interface ConversationChange {
   /** Without `revision`: the scope numbers it. */
   checkpoint?: Omit<FlowCheckpoint, 'revision'> | null
   marker?: ConversationMarker | null
+  /** Null: the timeout of the wait that the checkpoint tells of is being acted on, so nobody need look at the chat for
+   * its sake any more (ADR 8). Has no effect beside a `checkpoint`, which replaces it. */
+  appointment?: null
 }
 
 /** Names a send within its turn for the outbox: together with the record (or the revision and timer) for ever. */
@@ -137,6 +140,9 @@ export interface ConversationOptions {
   notifyMessage: Outgoing | null
   /** H1, already resolved: `handover.ttl`, else `conversation.timeout`, else 5 minutes. */
   ttlMs: number
+  /** How much longer than the timeout of its wait an ephemeral checkpoint lives, so that the timeout finds it
+   * (ADR 8), milliseconds. Default 0. */
+  graceMs?: number
   /** Default 16,384. */
   maxAnswerBytes: number
   /** True if `handover` was configured: markers are left only then. */
@@ -158,6 +164,12 @@ export interface ConversationEngine {
    * Resolves when it is decided, not when the step has run. @returns true if the message was consumed.
    */
   accept(scope: TurnScope): Promise<boolean>
+  /**
+   * The appointment of the scope's checkpoint is over, and nobody has acted on it (ADR 8): ends the wait of a current
+   * copy in memory with its WaitTimeoutError, else runs the step of the checkpoint with that error at its first
+   * question. What cannot be resumed here is left to the chat's next message. Resolves when it is decided.
+   */
+  timeOut(scope: TurnScope): Promise<void>
   /** Drops the copy in memory if this span shows it to be stale (K3), whoever the message is for: an interrupting
    * command must not make a stale copy look as if it had been served here last. */
   discardStale(scope: TurnScope): void

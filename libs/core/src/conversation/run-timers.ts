@@ -6,12 +6,14 @@ import { LeaseLostError, WaitTimeoutError } from '../contracts/errors.js'
 import { Directive } from './contexts.js'
 import type { Frame } from './frame.js'
 import type { ConversationHost, TurnScope } from './port.js'
-import type { Wait, Watcher } from './wait.js'
+import type { Ledger } from './ledger.js'
+import { waitTimerId, type Wait, type Watcher } from './wait.js'
 
 interface TimedRun {
   readonly host: ConversationHost
   readonly key: string
   readonly visit: number
+  readonly ledger: Ledger
   /** It is not gone, and waits in `wait` (null: in none). */
   isOpen(wait: Wait | null): boolean
   isCurrent(scope: TurnScope): boolean
@@ -31,7 +33,7 @@ export class RunTimers {
     const { visit } = this.run
     wait.arm(
       clock,
-      () => this.#wake(wait, `wait-${visit}-${wait.mark.question}`, (scope) => this.#timedOut(wait, scope)),
+      () => this.#wake(wait, waitTimerId(visit, wait.mark.question), (scope) => this.timedOut(wait, scope)),
       (watcher) =>
         this.#wake(wait, `idle-${visit}-${watcher.id}`, (scope) => this.#idle(wait, watcher, frame, scope)),
     )
@@ -65,8 +67,10 @@ export class RunTimers {
     })
   }
 
-  #timedOut(wait: Wait, scope: TurnScope): void {
+  /** The wait is over: by its own timer, or by its appointment if that was late (ADR 8). */
+  timedOut(wait: Wait, scope: TurnScope): void {
     this.run.begin(scope)
+    this.run.ledger.stageTimeout(scope)
     this.run.closeWait()
     wait.reject(new WaitTimeoutError(this.run.key, wait.mark.timeoutMs ?? 0))
   }

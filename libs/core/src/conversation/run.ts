@@ -90,7 +90,8 @@ export class Run implements FrameHost, Standing {
 
   /** Runs on from `stepName`. Does not wait for it. */
   start(resume: Resume | null): void {
-    this.#answers.begunWith(resume?.kept === false ? resume.given : null, resume?.skipSends ?? 0)
+    const given = resume !== null && 'given' in resume && !resume.kept ? resume.given : null
+    this.#answers.begunWith(given, resume?.skipSends ?? 0)
     const step = stepNamed(this.definition, this.stepName)
     this.#drive(step, resume).catch((error: unknown) => this.host.report(error))
   }
@@ -108,6 +109,11 @@ export class Run implements FrameHost, Standing {
     }
     this.closeWait()
     wait.resolve(answer)
+  }
+
+  /** Its wait is over, although its own timer has said nothing yet. */
+  timeOut(scope: TurnScope): void {
+    if (this.#wait !== null) this.#timers.timedOut(this.#wait, scope)
   }
 
   /** T4: stops what runs. What is owed was staged when it arose (H7); here it is only said what no checkpoint holds. */

@@ -8,6 +8,7 @@ import {
   WaitTimeoutError,
   type LeaseLostReason,
 } from '../contracts/errors.js'
+import type { FlowCheckpoint } from '../contracts/checkpoint-store.js'
 
 /** The answer that the interrupted step had been given under this span, if any. */
 export type AnswerHeld =
@@ -52,9 +53,19 @@ export function endingOf(error: unknown, key: string): Ending {
 /**
  * Life of an ephemeral checkpoint or marker after a write, milliseconds: `ttlMs`, but while it waits never less than
  * the wait's timeout (H1), which thus starts again on another replica within it (H10).
+ * @param graceMs how much longer a checkpoint must live for that timeout to find it (ADR 8).
  */
-export function ttlOf(ttlMs: number, waitTimeoutMs: number | null | undefined): number {
-  return Math.max(ttlMs, waitTimeoutMs ?? 0)
+export function ttlOf(ttlMs: number, waitTimeoutMs: number | null | undefined, graceMs = 0): number {
+  const waits = waitTimeoutMs ?? null
+  return waits === null ? ttlMs : Math.max(ttlMs, waits + graceMs)
+}
+
+/**
+ * When somebody is to look at a chat that this is left of, milliseconds from now (ADR 8): at the timeout of its wait;
+ * null if it has none, or if its question has got its answer.
+ */
+export function appointmentOf({ wait, answer }: Pick<FlowCheckpoint, 'wait' | 'answer'>): number | null {
+  return answer === undefined ? (wait?.timeoutMs ?? null) : null
 }
 
 /**

@@ -2,6 +2,7 @@
  * Finds chats whose record nobody works on any more, because the replica that had it died, and wakes them here, so
  * that a message is handled although its chat never writes again (D1, scenario 5). Runs every third of a lease on
  * every replica that may send; two replicas that wake the same chat meet at its turn, and the second finds nothing.
+ * Chats whose wait has timed out with nobody left to notice are found the same way (ADR 8).
  */
 import type { Clock, Timer } from '../contracts/clock.js'
 import type { Journal } from '../contracts/journal.js'
@@ -13,7 +14,7 @@ export interface JournalSweepOptions {
   provider: string
   clock: Clock
   everyMs: number
-  /** How long a record must have been due. */
+  /** How long a record must have been due, or an appointment over. */
   idleMs: number
   maySend: () => boolean
   wake: (key: string) => void

@@ -1,16 +1,19 @@
 /**
  * Opens spans: decides what must be read before a turn's work (T7, K3), and puts together what the work acts
  * through. A copy of a conversation in memory is used without reading only if the grant proves it current.
+ * A turn for the chat's oldest record that finds none may find an appointment that is over instead (ADR 8).
  */
 import type { Clock } from '../contracts/clock.js'
 import type { Turn } from '../contracts/coordinator.js'
 import { LeaseLostError, StoreError } from '../contracts/errors.js'
 import type { JournalRecord } from '../contracts/journal.js'
+import type { OutboxEntry } from '../contracts/outbox.js'
 import type { Message } from '../contracts/message.js'
 import type { ChatState } from '../contracts/state-store.js'
 import type { Store } from '../contracts/store.js'
 import { parseChatKey } from '../kernel/chat-key.js'
 import type { ConversationEngine } from '../conversation/port.js'
+import { waitTimerId } from '../conversation/wait.js'
 import {
   isStateStore,
   PlainAccess,
@@ -20,7 +23,7 @@ import {
   type TurnLike,
 } from './chat-access.js'
 import type { SendGate } from './send-gate.js'
-import { SpanOutbox } from './span-outbox.js'
+import { SpanOutbox, timerSends } from './span-outbox.js'
 import { Span } from './span.js'
 import type { Work } from './work.js'
 
@@ -43,6 +46,8 @@ export interface SpanFactoryOptions {
   shared: boolean
   journal: boolean
   outbox: boolean
+  /** How long an appointment must be over: until then the timer of whoever waits comes first. */
+  graceMs: number
   resendUncertain: boolean
   /** False: the bot has no flows and conversations, so nothing needs to be read for them. */
   readsChats: boolean
@@ -51,7 +56,14 @@ export interface SpanFactoryOptions {
   report: (error: unknown) => void
 }
 
-export type Opened = { state: ChatState | undefined; record: JournalRecord | null }
+export interface Opened {
+  state: ChatState | undefined
+  record: JournalRecord | null
+  /** There is no record, and the chat's appointment is over. */
+  overdue?: boolean
+  /** Of a timer: the chat's sends, where another replica may have begun to act for it. */
+  sends?: OutboxEntry[] | undefined
+}
 
 /** Pause between repetitions of a commit whose reply was lost. */
 const COMMIT_RETRY_MS = 100
@@ -84,8 +96,8 @@ export class SpanFactory {
     access: ChatAccess,
     work: Work,
   ): Promise<Opened | 'nothing'> {
-    if (work.kind === 'timer') return (await this.copyIsCurrent(key, turn, access)) ? NOTHING_READ : 'nothing'
-    const { journal } = this.options
+    if (work.kind === 'timer') return this.readForTimer(key, turn, access)
+    const { journal, graceMs } = this.options
     if (work.kind === 'message' && !journal && turn !== null && (await access.isCommitted(work.message.id))) {
       return 'nothing'
     }
@@ -93,7 +105,9 @@ export class SpanFactory {
     for (const damage of state?.damaged ?? []) this.reportDamage(damage)
     if (!journal) return state === undefined ? NOTHING_READ : { state, record: null }
     const record = state?.record ?? null
-    return record === null ? 'nothing' : { state, record }
+    if (record !== null) return { state, record }
+    const dueInMs = work.kind === 'wake' ? (state?.dueInMs ?? null) : null
+    return dueInMs !== null && dueInMs <= -graceMs ? { state, record, overdue: true } : 'nothing'
   }
 
   span(
@@ -120,6 +134,7 @@ export class SpanFactory {
       durable: record !== null,
       servedElsewhere: turn !== null && !this.servedHere(turn),
       finalAttempt,
+      appointments: this.options.journal,
       access,
       gate,
       outbox: this.outboxFor(work, opened, local ?? null),
@@ -164,25 +179,35 @@ export class SpanFactory {
   }
 
   /** T5: a timer of a copy that is not current any more does nothing; the copy is dropped. */
-  private async copyIsCurrent(key: string, turn: GrantedTurn | null, access: ChatAccess): Promise<boolean> {
-    const { engine } = this.options
+  private async readForTimer(
+    key: string,
+    turn: GrantedTurn | null,
+    access: ChatAccess,
+  ): Promise<Opened | 'nothing'> {
+    const { engine, outbox } = this.options
     const local = engine.localRevision(key)
-    if (local === undefined) return false
-    if (turn === null || this.proves(turn, local)) return true
+    if (local === undefined) return 'nothing'
+    if (turn === null || this.proves(turn, local)) return NOTHING_READ
     const known = 'local' in turn ? undefined : turn.revision
     const here = this.servedHere(turn)
-    const revision = known === undefined ? (await access.open({})).revision : known
-    if (revision === local && (local !== null || here)) return true
+    // Somebody else may have begun to act for this very timer, and died of it: the outbox knows what it sent (D2).
+    const asks = known === undefined || (known === local && outbox && !here)
+    const state = asks ? await access.open({ journal: outbox }) : undefined
+    const revision = state === undefined ? known : state.revision
+    if (revision === local && (local !== null || here)) return { ...NOTHING_READ, sends: state?.outbox }
     engine.drop(key, new LeaseLostError(key, 'superseded', { fence: turn.fence }))
-    return false
+    return 'nothing'
   }
 
-  private outboxFor(work: Work, { state, record }: Opened, local: string | null): SpanOutbox | null {
+  private outboxFor(work: Work, opened: Opened, local: string | null): SpanOutbox | null {
     const { store, outbox, gate, clock, provider, resendUncertain, report } = this.options
     if (!outbox || store.outbox === undefined) return null
+    const timer = timerOf(work, opened, local)
+    const sends = opened.sends ?? opened.state?.outbox ?? []
     return new SpanOutbox({
-      known: record === null ? [] : (state?.outbox ?? []),
-      timer: work.kind === 'timer' ? { revision: local, id: work.id } : null,
+      // A timer meets its own sends only: others belong to a record that waits.
+      known: timer === null ? sends : sends.filter(({ key }) => key.startsWith(timerSends(timer))),
+      timer,
       outbox: store.outbox,
       provider,
       gate,
@@ -206,6 +231,18 @@ export class SpanFactory {
 function messageOf(work: Work, record: JournalRecord | null): Message | null {
   const arrived = work.kind === 'message' ? work.message : null
   return record === null || record.id === arrived?.id ? arrived : record.message
+}
+
+/** What names the sends of a span without a record. */
+function timerOf(work: Work, { state, overdue }: Opened, local: string | null) {
+  if (work.kind === 'timer') return { revision: local, id: work.id }
+  const checkpoint = overdue === true ? (state?.checkpoint ?? null) : null
+  // The name that the replica which waits would have used, too.
+  if (checkpoint === null) return null
+  return {
+    revision: checkpoint.revision,
+    id: waitTimerId(checkpoint.visit, checkpoint.wait?.question ?? 0),
+  }
 }
 
 const NOTHING_READ: Opened = { state: undefined, record: null }

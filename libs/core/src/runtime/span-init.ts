@@ -20,6 +20,8 @@ export interface SpanInit {
   durable: boolean
   servedElsewhere?: boolean
   finalAttempt?: boolean
+  /** With durability: timeouts of waits are kept in the store (ADR 8). */
+  appointments: boolean
   access: ChatAccess
   gate: SendGate
   outbox: SpanOutbox | null

@@ -38,6 +38,11 @@ export interface SpanOutboxInit {
   report: (error: unknown) => void
 }
 
+/** What the names of a timer's sends begin with (D2). */
+export function timerSends({ revision, id }: { revision: string | null; id: string }): string {
+  return `t:${revision ?? ''}/${id}/`
+}
+
 /** Later than this after a send its outcome is noted by a call of its own, if no commit has carried it by then. */
 const NOTE_AFTER_MS = 100
 
@@ -98,7 +103,7 @@ export class SpanOutbox {
     const record = ref?.recordId ?? span.recordId
     const { timer } = this.init
     const own =
-      record !== null ? `r:${encodeURIComponent(record)}/` : `t:${timer?.revision ?? ''}/${timer?.id ?? ''}/`
+      record !== null ? `r:${encodeURIComponent(record)}/` : timerSends(timer ?? { revision: null, id: '' })
     const key =
       ref !== null && record !== null
         ? `${own}${encodeURIComponent(ref.step)}/${ref.visit}/${ref.ordinal}`

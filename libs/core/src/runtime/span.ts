@@ -14,6 +14,7 @@ import type { Message, Outgoing, OutgoingContent, Sent } from '../contracts/mess
 import type { SendTarget } from '../contracts/provider.js'
 import type { ChatState, CommitResult, Effects } from '../contracts/state-store.js'
 import type { ActScope, ConversationChange, SendRef, TurnScope } from '../conversation/port.js'
+import { effectsOfChange } from './span-effects.js'
 import type { SpanInit } from './span-init.js'
 import type { SpanOutbox } from './span-outbox.js'
 
@@ -266,18 +267,9 @@ export class Span implements TurnScope {
   }
 
   private conversationEffects(change: ConversationChange): Effects {
-    const effects: Effects = {}
-    if (change.checkpoint !== undefined) {
-      effects.expectedRevision = this.revision
-      effects.checkpoint =
-        change.checkpoint === null ? null : { ...change.checkpoint, revision: this.nextRevision() }
-    }
-    if (change.marker !== undefined) effects.marker = change.marker
-    return effects
-  }
-
-  private nextRevision(): string {
-    return `${this.init.access.fence}:${++this.written}`
+    const { access, appointments } = this.init
+    const next = (): string => `${access.fence}:${++this.written}`
+    return effectsOfChange(change, { revision: this.revision, next, appointments })
   }
 
   private accept(result: CommitResult): void {

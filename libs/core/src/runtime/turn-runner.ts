@@ -6,7 +6,7 @@
  *   refused     a later holder has written: the copy is dropped, its row is left alone (K2)
  *   lost        the turn was lost on the way: nothing is written any more, nothing counts as an attempt (L2, K4)
  *   failed      with durability: noted with a back-off, or dead-lettered (D3); nothing staged is committed
- *   nothing     no record to work on, or its back-off is not over
+ *   nothing     neither a record to work on (or its back-off is not over) nor an appointment that is over (ADR 8)
  */
 import type { Clock } from '../contracts/clock.js'
 import { BotmeshError, LeaseLostError, ProviderNotLeaderError } from '../contracts/errors.js'
@@ -66,6 +66,8 @@ export class TurnRunner {
         return
       }
       span = spans.span(key, turn, access, work, opened, this.isFinal(opened.record))
+      // Once only, unless the turn is lost: what fails here every time would fail in a loop.
+      if (opened.overdue === true) span.stage({ appointment: null })
       if (span.coordinated) engine.discardStale(span)
       await this.perform(span, work)
       span.handling = false
@@ -101,8 +103,10 @@ export class TurnRunner {
   }
 
   private act(span: Span, work: Work): Promise<void> {
-    const { handler } = this.options
+    const { handler, engine } = this.options
     if (work.kind === 'timer') return runInScope(span.act, () => work.act(span))
+    // A wake without a record: the chat's appointment is over.
+    if (span.message === null) return runInScope(span.act, () => engine.timeOut(span))
     // Alone, a handler's turn cannot be lost: its context is scope enough, and following it costs half the speed.
     return span.fence === null ? handler.handle(span) : runInScope(span.act, () => handler.handle(span))
   }

@@ -4,6 +4,6 @@ import type { TurnScope } from '../conversation/port.js'
 
 export type Work =
   | { kind: 'message'; message: Message }
-  /** With durability: whatever record is the oldest. */
+  /** With durability: whatever record is the oldest; if there is none, an appointment that is over (ADR 8). */
   | { kind: 'wake' }
   | { kind: 'timer'; id: string; act: (scope: TurnScope) => Promise<void> }
