@@ -104,3 +104,15 @@ describe('@LeaderOnly', () => {
     await expect(new Jobs().report()).rejects.toThrow(/job "report" of Jobs .* import BotmeshModule/)
   })
 })
+
+describe('bad input', () => {
+  it('an unknown option is refused where it is written, with the near name', () => {
+    const mistaken = { bots: 'sales' } as object
+    expect(() => Flow('order', { om: 'pedido' } as object)).toThrow(
+      /@Flow\("order"\) has no option "om"; did you mean "on"/,
+    )
+    expect(() => OnMessage(mistaken)).toThrow(/@OnMessage\(\) has no option "bots"; did you mean "bot"/)
+    expect(() => Hears('hola', mistaken)).toThrow(/@Hears\(\) has no option "bots"/)
+    expect(() => LeaderOnly('report', mistaken)).toThrow(/@LeaderOnly\(\) has no option "bots"/)
+  })
+})

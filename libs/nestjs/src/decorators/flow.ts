@@ -1,6 +1,6 @@
 /** `@Flow`, `@Step`, `@Persistent`: a flow as an injectable class (N2). */
 import { Injectable } from '@nestjs/common'
-import type { FlowOptions } from '@botmesh/core'
+import { refuseUnknownOptions, type FlowOptions } from '@botmesh/core'
 import { addStep, markFlow, markPersistent, type BotSelection } from './metadata.js'
 import { methodOf } from './method-of.js'
 
@@ -16,8 +16,10 @@ const INJECTABLE = '__injectable__'
  * Makes a class a flow. Implies `@Injectable()`; the class must be a singleton among a module's providers, because
  * its state is `c.state`, never `this`.
  * @param name under which it is entered (`ctx.enter(name)`) and stored in checkpoints.
+ * @throws ConfigError for an unknown option.
  */
 export function Flow(name: string, options: FlowDecoratorOptions = {}): ClassDecorator {
+  refuseUnknownOptions(`@Flow("${name}")`, options, ['on', 'bot'])
   return (type) => {
     // Only if nobody said it before: a scope given by the class's own @Injectable must stay visible.
     if (!Reflect.hasOwnMetadata(INJECTABLE, type)) Injectable()(type)

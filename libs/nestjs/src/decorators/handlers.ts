@@ -1,5 +1,5 @@
 /** Decorators of methods that handle messages (N2). Their classes are providers or controllers of any module. */
-import type { CommandOptions, Trigger } from '@botmesh/core'
+import { refuseUnknownOptions, type CommandOptions, type Trigger } from '@botmesh/core'
 import { addHandler, type BotSelection, type HandlerMetadata } from './metadata.js'
 import { methodOf } from './method-of.js'
 
@@ -55,11 +55,13 @@ type Kind = HandlerMetadata extends infer One
     : never
   : never
 
+/** Options other than `bot` are checked by the bot itself. @throws ConfigError for an unknown one. */
 function handler(
   decorator: string,
   options: { bot?: BotSelection | undefined },
   kindOf: (method: string) => Kind,
 ): MethodDecorator {
+  refuseUnknownOptions(`@${decorator}()`, options, ['bot'])
   return (prototype, key, descriptor) => {
     const method = methodOf(decorator, prototype, key, descriptor)
     const bot = options.bot === undefined ? {} : { bot: options.bot }

@@ -3,6 +3,7 @@
  * and `@Timeout`: below, they mark the wrapper; above, what they marked on the method is copied to it.
  */
 import 'reflect-metadata'
+import { refuseUnknownOptions } from '@botmesh/core'
 import { runAsLeader } from '../schedule/leader-gate.js'
 import { addLeaderJob, type BotSelection } from './metadata.js'
 import { methodOf } from './method-of.js'
@@ -19,6 +20,7 @@ export interface LeaderOnlyOptions {
  * @param name of the job; the election is `job:<name>`. Default `Class.method`.
  */
 export function LeaderOnly(name?: string, options: LeaderOnlyOptions = {}): MethodDecorator {
+  refuseUnknownOptions('@LeaderOnly()', options, ['bot'])
   return (prototype, key, descriptor) => {
     const method = methodOf('LeaderOnly', prototype, key, descriptor)
     const type = prototype.constructor
