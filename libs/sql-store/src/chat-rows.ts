@@ -1,0 +1,147 @@
+/**
+ * The row of a chat: checkpoint, marker, fence (I5, I11). Conditional writes are one statement each, which compares and
+ * writes; a transaction that does more first locks the row, and only then asks for the time and reads the rest.
+ */
+import {
+  sql,
+  type Expression,
+  type ExpressionBuilder,
+  type InsertObject,
+  type RawBuilder,
+  type SqlBool,
+  type Transaction,
+  type UpdateObject,
+} from 'kysely'
+import { ConfigError, type ConversationMarker, type FlowCheckpoint } from '@botmesh/core'
+import type { SqlFlavor } from './flavor.js'
+import { escapeName } from './names.js'
+import type { Session } from './sql-link.js'
+import type { ChatColumns, Int, Tables } from './tables.js'
+
+type Value<T> = T | RawBuilder<T>
+
+/** Columns of the checkpoint. @throws ConfigError if it is marked ephemeral without saying for how long. */
+export function checkpointColumns(checkpoint: FlowCheckpoint, nowMs: Value<Int>) {
+  const { answer } = checkpoint
+  return {
+    checkpoint: JSON.stringify(checkpoint),
+    revision: escapeName(checkpoint.revision),
+    checkpoint_until: after(nowMs, ttlOf(checkpoint)),
+    record_id: answer && 'recordId' in answer ? escapeName(answer.recordId) : null,
+  }
+}
+
+export const NO_CHECKPOINT = { checkpoint: null, checkpoint_until: null, record_id: null } as const
+
+export function markerColumns(marker: ConversationMarker | null, nowMs: Value<Int>) {
+  if (!marker) return { marker: null, marker_until: null }
+  return { marker: JSON.stringify(marker), marker_until: after(nowMs, marker.ttlMs) }
+}
+
+function after(nowMs: Value<Int>, ttlMs: number | undefined): Value<Int> | null {
+  if (ttlMs === undefined) return null
+  const ttl = Math.ceil(ttlMs)
+  return typeof nowMs === 'number' ? nowMs + ttl : sql<Int>`${nowMs} + ${sql.lit(ttl)}`
+}
+
+function ttlOf(checkpoint: FlowCheckpoint): number | undefined {
+  if (!checkpoint.ephemeral) return undefined
+  if (checkpoint.ttlMs !== undefined && checkpoint.ttlMs > 0) return checkpoint.ttlMs
+  throw new ConfigError('An ephemeral checkpoint needs a positive ttlMs.', {
+    option: 'ttlMs',
+    value: checkpoint.ttlMs,
+  })
+}
+
+/** The tombstone's revision: new, so that no write in flight that knew the old one gets through (I11). */
+export function tombstoneOf(revision: string | null): string | null {
+  return revision === null || revision.startsWith('-') ? revision : `-${revision}`
+}
+
+export class ChatRows {
+  constructor(private readonly flavor: SqlFlavor) {}
+
+  /** Inserts unless a row with this key is there. @returns whether it did. */
+  async insertNew<T extends keyof Tables>(
+    db: Session,
+    table: T,
+    values: InsertObject<Tables, T>,
+  ): Promise<boolean> {
+    const insert = db.insertInto(table).values(values)
+    // IGNORE would also cut what is too long: names are checked before, and texts have no limit.
+    const quiet =
+      this.flavor.kind === 'mysql' ? insert.ignore() : insert.onConflict((conflict) => conflict.doNothing())
+    const { numInsertedOrUpdatedRows } = await quiet.executeTakeFirst()
+    return Number(numInsertedOrUpdatedRows ?? 0) > 0
+  }
+
+  /** Locks the chat until the transaction ends; makes its row if there is none. `key` escaped. */
+  async lock(tx: Transaction<Tables>, key: string): Promise<ChatColumns> {
+    for (;;) {
+      const query = tx.selectFrom('chats').selectAll().where('k', '=', key)
+      const row = await (this.flavor.rowLocks ? query.forUpdate() : query).executeTakeFirst()
+      if (row) return row
+      await this.insertNew(tx, 'chats', { k: key })
+    }
+  }
+
+  /**
+   * Writes `set` into the row if `condition` holds, in one statement; `mayCreate`: a chat without a row meets it.
+   * @returns whether it was written.
+   */
+  async updateIf(
+    db: Session,
+    key: string,
+    set: ChatWrite,
+    condition: (chats: ExpressionBuilder<Tables, 'chats'>) => Expression<SqlBool>,
+    mayCreate: boolean,
+  ): Promise<boolean> {
+    const update = async (): Promise<boolean> => {
+      const { numUpdatedRows } = await db
+        .updateTable('chats')
+        .set({ ...set, writes: sql`writes + 1` })
+        .where('k', '=', key)
+        .where(condition)
+        .executeTakeFirst()
+      return Number(numUpdatedRows) > 0
+    }
+    if (await update()) return true
+    // Empty rows change nothing for anybody; the write itself compares again.
+    return mayCreate && (await this.insertNew(db, 'chats', { k: key })) ? update() : false
+  }
+
+  /** Raises the chat's fence and reads the row in the same statement. @returns undefined if a higher one is known. */
+  async open(db: Session, key: string, fence: number): Promise<(ChatColumns & { now: Int }) | undefined> {
+    const { nowMs, upserts } = this.flavor
+    if (upserts) {
+      return db
+        .insertInto('chats')
+        .values({ k: key, fence })
+        .onConflict((conflict) =>
+          conflict
+            .column('k')
+            .doUpdateSet({ fence, writes: sql`${sql.ref('chats.writes')} + 1` })
+            .where(sql.ref('chats.fence'), '<=', fence),
+        )
+        .returningAll()
+        .returning(nowMs.as('now'))
+        .executeTakeFirst()
+    }
+    // From the first statement on lower fences are refused, so that nothing older slips in before the second.
+    await db
+      .insertInto('chats')
+      .values({ k: key, fence })
+      .onDuplicateKeyUpdate({ fence: sql`greatest(fence, values(fence))`, writes: sql`writes + 1` })
+      .execute()
+    const row = await db
+      .selectFrom('chats')
+      .selectAll()
+      .select(nowMs.as('now'))
+      .where('k', '=', key)
+      .executeTakeFirst()
+    return row && Number(row.fence) <= fence ? row : undefined
+  }
+}
+
+/** What a conditional write may set. */
+export type ChatWrite = Omit<UpdateObject<Tables, 'chats'>, 'k' | 'writes'>

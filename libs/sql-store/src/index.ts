@@ -1,0 +1,7 @@
+/** Public face of `@botmesh/sql-store`: for the packages that bring a database, not for applications. */
+export type { ColumnTypes, SqlFlavor, Verdict } from './flavor.js'
+export { SqlStore, SQL_STORE_OPTIONS, type SqlStoreOptions } from './sql-store.js'
+export type { SqlLeases } from './sql-locks.js'
+export { SCHEMA_VERSION } from './migrations.js'
+export { tableName, type Int, type Tables } from './tables.js'
+export { LONGEST_NAME } from './names.js'

@@ -1,0 +1,219 @@
+/** The journal: a row a record, in the order in which the database numbered them (D1, D3). */
+import { sql, type UpdateObject } from 'kysely'
+import { Journal, type DeadLetter, type JournalRecord, type Message } from '@botmesh/core'
+import type { ChatRows } from './chat-rows.js'
+import { keep } from './damage.js'
+import { escapeName, unescapeName } from './names.js'
+import type { CallRules, Session, SqlLink } from './sql-link.js'
+import { readRecord, recordJson, type Damage } from './stored-values.js'
+import { ACKNOWLEDGED, DEAD, PENDING, type Int, type Tables } from './tables.js'
+
+const IDEMPOTENT: CallRules = { idempotent: true }
+const ONCE: CallRules = { idempotent: false }
+
+export class SqlJournal extends Journal {
+  constructor(
+    private readonly link: SqlLink,
+    private readonly rows: ChatRows,
+  ) {
+    super()
+  }
+
+  record(key: string, message: Message): Promise<'recorded' | 'duplicate'> {
+    return this.link.run('record', key, IDEMPOTENT, (db) => this.insert(db, key, message))
+  }
+
+  /** One statement: the record goes in unless its id stands there or is committed. */
+  async insert(db: Session, key: string, message: Message): Promise<'recorded' | 'duplicate'> {
+    const { nowMs, kind } = this.link.options.flavor
+    const chat = escapeName(key)
+    const id = escapeName(message.id)
+    const committed = db
+      .selectFrom('marks')
+      .select('name')
+      .where('chat', '=', chat)
+      .where('name', '=', `i:${id}`)
+      .where('until', '>', nowMs)
+    const insert = db
+      .insertInto('journal')
+      .columns(['chat', 'id', 'message', 'due_at'])
+      .expression(
+        db
+          .selectNoFrom([
+            sql<string>`${chat}`.as('chat'),
+            sql<string>`${id}`.as('id'),
+            sql<string>`${recordJson(message)}`.as('message'),
+            nowMs.as('due_at'),
+          ])
+          .where((eb) => eb.not(eb.exists(committed))),
+      )
+    const quiet = kind === 'mysql' ? insert.ignore() : insert.onConflict((conflict) => conflict.doNothing())
+    const { numInsertedOrUpdatedRows } = await quiet.executeTakeFirst()
+    return Number(numInsertedOrUpdatedRows ?? 0) > 0 ? 'recorded' : 'duplicate'
+  }
+
+  oldest(key: string): Promise<JournalRecord | null> {
+    return this.link.run('oldest', key, IDEMPOTENT, (db) => this.readOldest(db, key))
+  }
+
+  async readOldest(db: Session, key: string): Promise<JournalRecord | null> {
+    const { flavor, logger } = this.link.options
+    for (;;) {
+      const row = await db
+        .selectFrom('journal')
+        .selectAll()
+        .select(flavor.nowMs.as('now'))
+        .where('chat', '=', escapeName(key))
+        .where('status', '=', PENDING)
+        .orderBy('seq')
+        .limit(sql.lit(1))
+        .executeTakeFirst()
+      if (!row) return null
+      const damaged: Damage[] = []
+      const record = readRecord(row, Number(row.now), damaged)
+      if (record) return record
+      // It would block its chat for ever: among the dead letters somebody can look at it.
+      logger.error({ key, damaged }, 'a journal record could not be read and is given up')
+      await db
+        .updateTable('journal')
+        .set({ status: DEAD, ended_at: flavor.nowMs, last_error: JSON.stringify('damaged') })
+        .where('seq', '=', row.seq)
+        .execute()
+    }
+  }
+
+  find(key: string, id: string): Promise<JournalRecord | null> {
+    return this.link.run('find', key, IDEMPOTENT, async (db) => {
+      const row = await db
+        .selectFrom('journal')
+        .selectAll()
+        .select(this.link.options.flavor.nowMs.as('now'))
+        .where('chat', '=', escapeName(key))
+        .where('id', '=', escapeName(id))
+        .executeTakeFirst()
+      return row ? readRecord(row, Number(row.now), []) : null
+    })
+  }
+
+  fail(key: string, id: string, fence: number, error: string, retryMs: number | null): Promise<boolean> {
+    const { nowMs } = this.link.options.flavor
+    return this.link.transact('fail', key, ONCE, async (tx) => {
+      const chat = escapeName(key)
+      const row = await this.rows.lock(tx, chat)
+      if (Number(row.fence) > fence) return false
+      await tx
+        .updateTable('chats')
+        .set({ fence, writes: sql`writes + 1` })
+        .where('k', '=', chat)
+        .execute()
+      const outcome =
+        retryMs === null
+          ? { status: DEAD, ended_at: nowMs }
+          : { due_at: sql<Int>`${nowMs} + ${sql.lit(Math.ceil(retryMs))}` }
+      await tx
+        .updateTable('journal')
+        .set({ ...outcome, attempts: sql`attempts + 1`, last_error: JSON.stringify(error) })
+        .where('chat', '=', chat)
+        .where('id', '=', escapeName(id))
+        .where('status', '=', PENDING)
+        .execute()
+      return true
+    })
+  }
+
+  /** Those named longest ago come first, so that chats somebody works on for long never hide others. */
+  stranded(idleMs: number, limit: number): Promise<string[]> {
+    if (limit < 1) return Promise.resolve([])
+    const { nowMs } = this.link.options.flavor
+    return this.link.run('stranded', '', IDEMPOTENT, async (db) => {
+      const rows = await db
+        .selectFrom('journal as j')
+        .select(['j.seq', 'j.chat'])
+        .where('j.status', '=', PENDING)
+        .where('j.due_at', '<=', sql<Int>`${nowMs} - ${sql.lit(Math.ceil(idleMs))}`)
+        .where((eb) =>
+          eb.not(
+            eb.exists(
+              eb
+                .selectFrom('journal as older')
+                .select('older.seq')
+                .whereRef('older.chat', '=', 'j.chat')
+                .where('older.status', '=', PENDING)
+                .whereRef('older.seq', '<', 'j.seq'),
+            ),
+          ),
+        )
+        .orderBy('j.named_at')
+        .orderBy('j.seq')
+        .limit(sql.lit(Math.floor(limit)))
+        .execute()
+      const named = rows.map(({ seq }) => seq)
+      if (named.length > 0) {
+        await db.updateTable('journal').set({ named_at: nowMs }).where('seq', 'in', named).execute()
+      }
+      return rows.map(({ chat }) => unescapeName(chat))
+    })
+  }
+
+  deadLetters(limit: number): Promise<DeadLetter[]> {
+    if (limit < 1) return Promise.resolve([])
+    const { flavor, logger } = this.link.options
+    return this.link.run('deadLetters', '', IDEMPOTENT, async (db) => {
+      const rows = await db
+        .selectFrom('journal')
+        .selectAll()
+        .where('status', '=', DEAD)
+        .orderBy('ended_at')
+        .orderBy('seq')
+        .limit(sql.lit(Math.floor(limit)))
+        .execute()
+      const letters: DeadLetter[] = []
+      for (const row of rows) {
+        const damaged: Damage[] = []
+        const record = readRecord(row, 0, damaged)
+        const key = unescapeName(row.chat)
+        if (record) {
+          letters.push({ key, record, at: Number(row.ended_at) })
+          continue
+        }
+        logger.error({ key, damaged }, 'a dead letter could not be read and was moved aside')
+        for (const one of damaged) await keep(db, flavor, one, row.message)
+        await db.updateTable('journal').set({ status: ACKNOWLEDGED }).where('seq', '=', row.seq).execute()
+      }
+      return letters
+    })
+  }
+
+  retry(key: string, id: string): Promise<boolean> {
+    return this.endLetter('retry', key, id, {
+      status: PENDING,
+      attempts: 0,
+      due_at: this.link.options.flavor.nowMs,
+    })
+  }
+
+  discard(key: string, id: string): Promise<boolean> {
+    return this.endLetter('discard', key, id, {
+      status: ACKNOWLEDGED,
+      ended_at: this.link.options.flavor.nowMs,
+    })
+  }
+
+  private endLetter(
+    operation: string,
+    key: string,
+    id: string,
+    set: UpdateObject<Tables, 'journal'>,
+  ): Promise<boolean> {
+    return this.link.run(operation, key, ONCE, async (db) => {
+      const { numUpdatedRows } = await db
+        .updateTable('journal')
+        .set(set)
+        .where('chat', '=', escapeName(key))
+        .where('id', '=', escapeName(id))
+        .where('status', '=', DEAD)
+        .executeTakeFirst()
+      return Number(numUpdatedRows) > 0
+    })
+  }
+}

@@ -1,0 +1,2 @@
+/** Public face of `@botmesh/sqlite-store`. */
+export { SQLiteStore, type SQLiteStoreOptions } from './sqlite-store.js'

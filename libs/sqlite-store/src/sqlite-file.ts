@@ -1,0 +1,146 @@
+/**
+ * Kysely on a SQLite file through libSQL's binding, which ships its binary. One connection a store; calls are
+ * synchronous and short. A file that another process (or another store of this one) is writing to is waited for
+ * without blocking the event loop: whoever blocked it here might be the one that is waited for.
+ */
+import {
+  CompiledQuery,
+  SqliteAdapter,
+  SqliteIntrospector,
+  SqliteQueryCompiler,
+  type DatabaseConnection,
+  type Dialect,
+  type Driver,
+  type QueryResult,
+} from 'kysely'
+import Database from 'libsql'
+import type { Clock, Random } from '@botmesh/core'
+
+export interface SqliteFileOptions {
+  path: string
+  busyTimeoutMs: number
+  synchronous: 'full' | 'normal'
+  clock: Clock
+  random: Random
+}
+
+type Statement = Database.Statement
+
+const MOST_STATEMENTS = 200
+
+export function sqliteDialect(options: SqliteFileOptions): Dialect {
+  return {
+    createAdapter: () => new SqliteAdapter(),
+    createDriver: () => new SqliteFileDriver(options),
+    createIntrospector: (db) => new SqliteIntrospector(db),
+    createQueryCompiler: () => new SqliteQueryCompiler(),
+  }
+}
+
+/** True if somebody else is writing: nothing was changed, and the same call may succeed later. */
+export function isBusy(error: unknown): boolean {
+  return /^SQLITE_(BUSY|LOCKED)/.test(String((error as { code?: unknown } | null)?.code))
+}
+
+class SqliteFileDriver implements Driver {
+  private connection: SqliteConnection | null = null
+  private queue: Promise<void> = Promise.resolve()
+  private unlock: () => void = () => undefined
+
+  constructor(private readonly options: SqliteFileOptions) {}
+
+  async init(): Promise<void> {
+    const db = new Database(this.options.path)
+    this.connection = new SqliteConnection(db, this.options)
+    const { synchronous } = this.options
+    await this.connection.patiently(() => db.exec('pragma journal_mode = wal'))
+    await this.connection.patiently(() => db.exec(`pragma synchronous = ${synchronous}`))
+  }
+
+  /** One user at a time, in order of asking. */
+  async acquireConnection(): Promise<DatabaseConnection> {
+    const before = this.queue
+    let unlock = (): void => undefined
+    this.queue = new Promise((resolve) => (unlock = resolve))
+    await before
+    this.unlock = unlock
+    if (!this.connection) throw new Error('The SQLite file is closed.')
+    return this.connection
+  }
+
+  /** Immediate: a transaction that begins by reading could not become a writing one while somebody else writes. */
+  async beginTransaction(connection: DatabaseConnection): Promise<void> {
+    await connection.executeQuery(CompiledQuery.raw('begin immediate'))
+  }
+
+  async commitTransaction(connection: DatabaseConnection): Promise<void> {
+    await connection.executeQuery(CompiledQuery.raw('commit'))
+  }
+
+  async rollbackTransaction(connection: DatabaseConnection): Promise<void> {
+    await connection.executeQuery(CompiledQuery.raw('rollback'))
+  }
+
+  async releaseConnection(): Promise<void> {
+    this.unlock()
+  }
+
+  async destroy(): Promise<void> {
+    await this.queue
+    this.connection?.close()
+    this.connection = null
+  }
+}
+
+class SqliteConnection implements DatabaseConnection {
+  private readonly statements = new Map<string, Statement>()
+
+  constructor(
+    private readonly db: Database.Database,
+    private readonly options: SqliteFileOptions,
+  ) {}
+
+  executeQuery<R>({ sql, parameters }: CompiledQuery): Promise<QueryResult<R>> {
+    return this.patiently(() => {
+      const statement = this.prepare(sql)
+      if (statement.reader) return { rows: statement.all([...parameters]) as R[] }
+      const { changes } = statement.run([...parameters])
+      return { rows: [], numAffectedRows: BigInt(changes) }
+    })
+  }
+
+  // eslint-disable-next-line require-yield -- the interface asks for it, and nothing here streams
+  async *streamQuery<R>(): AsyncIterableIterator<QueryResult<R>> {
+    throw new Error('Streaming is not supported.')
+  }
+
+  close(): void {
+    this.statements.clear()
+    this.db.close()
+  }
+
+  /** Waits for other writers, up to `busyTimeoutMs`. */
+  async patiently<T>(work: () => T): Promise<T> {
+    const { clock, random, busyTimeoutMs } = this.options
+    const deadline = clock.monotonic() + busyTimeoutMs
+    for (let tries = 0; ; tries += 1) {
+      try {
+        return work()
+      } catch (error) {
+        if (!isBusy(error) || clock.monotonic() >= deadline) throw error
+        const ms = (0.5 + random.next()) * Math.min(20, 1 + tries)
+        await new Promise<void>((resolve) => void clock.setTimeout(resolve, ms))
+      }
+    }
+  }
+
+  private prepare(text: string): Statement {
+    const known = this.statements.get(text)
+    if (known) return known
+    const made = this.db.prepare(text)
+    // Statements with lists have many forms: the memory of them is bounded.
+    if (this.statements.size >= MOST_STATEMENTS) this.statements.clear()
+    this.statements.set(text, made)
+    return made
+  }
+}

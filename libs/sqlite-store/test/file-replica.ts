@@ -1,0 +1,22 @@
+/** A process that works on a SQLite file until it is told to stop, or killed. */
+import { chainOfCommits } from '@botmesh/sql-store/testing'
+import { onCommand, tell } from '../../../test/support/replica-side.js'
+import { SQLiteStore } from '../src/index.js'
+
+const store = new SQLiteStore({ path: process.env['FILE'], synchronous: 'normal' })
+
+async function count(times: number): Promise<void> {
+  for (let n = 0; n < times;) {
+    const user = await store.getUser('u')
+    const before = Number(user?.data['count'] ?? 0)
+    if ((await store.setUserIf('u', { count: before + 1 }, user?.revision ?? null)) !== null) n += 1
+  }
+  tell('counted')
+}
+
+onCommand((command) => {
+  if (command['do'] === 'count') void count(Number(command['times']))
+  else void chainOfCommits(store, 'k', 7, 100_000, (n) => tell('committed', { n }))
+})
+await store.open()
+tell('up')

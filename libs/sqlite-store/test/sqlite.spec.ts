@@ -1,0 +1,154 @@
+/** What is particular to SQLite: options, errors, several processes on one file, a process that dies in a commit. */
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { relative } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, describe, expect, it } from '@jest/globals'
+import Database from 'libsql'
+import { ConfigError } from '@botmesh/core'
+import { chainOfCommits, sqlSuite, testCheckpoint } from '@botmesh/sql-store/testing'
+import { spawnReplica } from '../../../test/support/index.js'
+import { SQLiteStore } from '../src/index.js'
+import { folder } from './beds.js'
+
+const files = folder()
+afterAll(() => files.remove())
+
+sqlSuite(
+  { describe, it, expect },
+  {
+    name: 'SQLiteStore',
+    bed: async () => {
+      const path = files.path()
+      const stores: SQLiteStore[] = []
+      return {
+        prefix: 'shop',
+        store: (options = {}) => {
+          const one = new SQLiteStore({ path, prefix: 'shop', synchronous: 'normal', ...options })
+          stores.push(one)
+          return one
+        },
+        execute: async (statement) => {
+          const db = new Database(path)
+          try {
+            const prepared = db.prepare(statement)
+            if (prepared.reader) return prepared.all() as Record<string, unknown>[]
+            prepared.run()
+            return []
+          } finally {
+            db.close()
+          }
+        },
+        pass: (ms) => sleep(ms),
+        close: async () => {
+          await Promise.all(stores.map((one) => one.close()))
+        },
+      }
+    },
+  },
+)
+
+function refusal(make: () => unknown): ConfigError {
+  try {
+    make()
+  } catch (error) {
+    if (error instanceof ConfigError) return error
+    throw error
+  }
+  throw new Error('Nothing was refused.')
+}
+
+describe('scenario 28: options of SQLiteStore', () => {
+  it('unknown, missing and impossible ones are refused by name', () => {
+    const make = (options: object) => () => new SQLiteStore(options)
+    expect(refusal(make({ pathh: 'x.db' })).message).toMatch(/no option "pathh".*did you mean "path"/)
+    expect(refusal(make({})).details.option).toBe('path')
+    expect(refusal(make({ path: '' })).message).toMatch(/"path" .*is empty/)
+    expect(refusal(make({ path: 'a', url: 'file:a' })).details.option).toBe('url')
+    expect(refusal(make({ url: 'postgres://x' })).message).toMatch(/does not begin with "file:"/)
+    expect(refusal(make({ path: 'a', prefix: 'my-shop' })).message).toMatch(/"prefix" is "my-shop"/)
+    expect(refusal(make({ path: 'a', synchronous: 'off' })).details.option).toBe('synchronous')
+    expect(refusal(make({ path: 'a', dedupeMs: '-1s' })).details.option).toBe('dedupeMs')
+  })
+
+  it('S1: it says that its data is not shared between machines', () => {
+    expect(new SQLiteStore({ path: 'x.db' })).toMatchObject({ kind: 'sqlite', shared: false })
+  })
+
+  it('a path and the same as an address are one file', async () => {
+    const path = files.path()
+    const one = new SQLiteStore({ path })
+    const relativePath = relative(process.cwd(), path)
+    await one.setCheckpoint('k', testCheckpoint('1:1'))
+    for (const options of [
+      { url: `file://${path}` },
+      { url: `file:${relativePath}` },
+      { path: relativePath },
+    ]) {
+      const other = new SQLiteStore(options)
+      expect((await other.getCheckpoint('k'))?.revision).toBe('1:1')
+      await other.close()
+    }
+    await one.close()
+  })
+
+  it('a file that cannot be one is refused by a clear error', async () => {
+    const noDatabase = files.path()
+    writeFileSync(noDatabase, 'this is a letter and no database '.repeat(100))
+    await expect(new SQLiteStore({ path: noDatabase }).open()).rejects.toThrow(/is not a SQLite database/)
+    const inNoFolder = `${files.path('nowhere')}/bot.db`
+    await expect(new SQLiteStore({ path: inNoFolder }).open()).rejects.toThrow(ConfigError)
+    await expect(new SQLiteStore({ path: inNoFolder }).open()).rejects.toThrow(/does its folder exist/)
+    const directory = files.path('folder')
+    mkdirSync(directory)
+    await expect(new SQLiteStore({ path: directory }).open()).rejects.toThrow(ConfigError)
+  })
+
+  it('another writer that holds the file too long is a retryable error, and nothing is lost', async () => {
+    const path = files.path()
+    const store = new SQLiteStore({ path, busyTimeoutMs: 50 })
+    await store.open()
+    const other = new Database(path)
+    other.exec('begin immediate')
+    const waiting = store.setCheckpoint('k', testCheckpoint('1:1'))
+    await sleep(200)
+    other.exec('rollback')
+    await waiting
+    expect((await store.getCheckpoint('k'))?.revision).toBe('1:1')
+    other.close()
+    await store.close()
+  })
+})
+
+describe('S1: several processes on one file', () => {
+  const script = new URL('./file-replica.ts', import.meta.url)
+
+  it('count one user up together without losing a step, and migrate once', async () => {
+    const path = files.path()
+    const replicas = [1, 2, 3].map((n) => spawnReplica(script, { FILE: path, NAME: `r${n}` }))
+    await Promise.all(replicas.map((one) => one.next('up', { timeoutMs: 30_000 })))
+    for (const one of replicas) one.send({ do: 'count', times: 25 })
+    await Promise.all(replicas.map((one) => one.next('counted', { timeoutMs: 30_000 })))
+    const store = new SQLiteStore({ path })
+    expect((await store.getUser('u'))?.data).toEqual({ count: 75 })
+    await store.close()
+    const db = new Database(path)
+    expect(db.prepare('select count(*) as n from botmesh_migrations').all()).toEqual([{ n: 1 }])
+    db.close()
+    await Promise.all(replicas.map((one) => one.kill()))
+  })
+
+  it('one that is killed in the middle of its commits leaves a file in which every commit is whole', async () => {
+    const path = files.path()
+    const replica = spawnReplica(script, { FILE: path, NAME: 'r' })
+    await replica.next('up', { timeoutMs: 30_000 })
+    replica.send({ do: 'commit' })
+    const told = await replica.next('committed', { where: ({ n }) => Number(n) > 20 })
+    await replica.kill()
+    const store = new SQLiteStore({ path })
+    const last = Number((await store.getCheckpoint('k'))?.revision.split(':')[1])
+    expect(last).toBeGreaterThanOrEqual(Number(told['n']))
+    expect(await store.outbox.entries('k')).toHaveLength(last)
+    expect((await chainOfCommits(store, 'k', 8, 3)).revisions).toHaveLength(3)
+    await store.close()
+  })
+})
