@@ -71,11 +71,12 @@ export class Replica {
     { timeoutMs = 15_000, where = () => true }: NextOptions = {},
   ): Promise<ReplicaEvent> {
     const deadline = performance.now() + timeoutMs
-    for (;;) {
-      const found = this.events.find((one) => one.event === name && !this.taken.has(one) && where(one))
-      if (found !== undefined) {
-        this.taken.add(found)
-        return found
+    for (let seen = 0; ;) {
+      for (; seen < this.events.length; seen += 1) {
+        const one = this.events[seen] as ReplicaEvent
+        if (one.event !== name || this.taken.has(one) || !where(one)) continue
+        this.taken.add(one)
+        return one
       }
       if (this.ended !== undefined)
         throw this.failure(`ended (${JSON.stringify(this.ended)}) without "${name}"`)

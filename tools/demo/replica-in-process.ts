@@ -6,13 +6,12 @@ import type { InProcessMesh, Shop } from '../../apps/tienda/src/main.js'
 import { EventEmitter2 } from '@nestjs/event-emitter'
 import type { BotEvents } from '@botmesh/core'
 import type { DemoReplica, OnEvent, ReplicaState } from './replica.js'
+import { shopScript } from './shop-script.js'
 
 type TiendaModule = typeof import('../../apps/tienda/src/main.js')
 
-/** The built shop, so that sources and build are never mixed in one process. */
 export async function loadShop(): Promise<TiendaModule> {
-  const built = new URL('../../apps/tienda/dist/main.js', import.meta.url)
-  return (await import(built.href)) as TiendaModule
+  return (await import(shopScript.href)) as TiendaModule
 }
 
 export class ReplicaInProcess implements DemoReplica {

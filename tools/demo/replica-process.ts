@@ -4,8 +4,8 @@ import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { endWithMe } from '../servers/reaper.mjs'
 import type { DemoReplica, OnEvent, ReplicaState } from './replica.js'
+import { fromSource, shopScript } from './shop-script.js'
 
-const SCRIPT = fileURLToPath(new URL('../../apps/tienda/dist/main.js', import.meta.url))
 const START_MS = 30_000
 const DRAIN_MS = 20_000
 
@@ -28,7 +28,8 @@ export class ReplicaProcess implements DemoReplica {
     this.state = 'starting'
     this.output = ''
     const { NODE_OPTIONS: _, ...inherited } = process.env
-    const child = spawn(process.execPath, ['--enable-source-maps', SCRIPT], {
+    const loader = fromSource ? process.execArgv : []
+    const child = spawn(process.execPath, ['--enable-source-maps', ...loader, fileURLToPath(shopScript)], {
       // A process group of its own: Ctrl-C in the terminal reaches the demo, which ends its replicas in order.
       detached: true,
       stdio: ['ignore', 'pipe', 'pipe'],

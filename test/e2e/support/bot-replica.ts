@@ -123,7 +123,9 @@ async function receive(message: Partial<Message>): Promise<void> {
   try {
     await fake.receive(message)
     report('accepted', { id: message.id })
+    report('answered', { id: message.id, accepted: true })
   } catch (error) {
+    report('answered', { id: message.id, accepted: false })
     report('refused', { id: message.id, error: String(error), code: (error as { code?: string }).code })
   }
 }
