@@ -64,4 +64,4 @@ declare module './conversation/contexts.js' {
   }
 }
 
-export { MemoryStore, type MemoryLeases, type MemoryStoreOptions } from './memory/index.js'
+export { MemoryLog, MemoryStore, type MemoryLeases, type MemoryStoreOptions } from './memory/index.js'

@@ -4,6 +4,7 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import {
+  MemoryLog,
   SendError,
   type MessageLog,
   type OutgoingContent,
@@ -18,7 +19,6 @@ import {
   type Sent,
   type UpgradeServer,
 } from '@botmesh/core'
-import { MemoryMessageLog } from './memory-message-log.js'
 import { checkOptions, type CheckedOptions, type WebchatOptions } from './options.js'
 import { PageServer } from './page-server.js'
 import { renderOutbound } from './render-outbound.js'
@@ -56,7 +56,7 @@ export class WebchatProvider implements Provider {
   private readonly server: WebchatServer
   private readonly page: PageServer
   /** Outlives stop and start: a page finds its messages again. */
-  private ownLog: MemoryMessageLog | undefined
+  private ownLog: MemoryLog | undefined
   private running: Running | undefined
   private stopping: Promise<void> | undefined
   /** Counts the calls of stop, so that a start which waits for an earlier stop notices a later one. */
@@ -120,7 +120,7 @@ export class WebchatProvider implements Provider {
     const stops = this.stops
     await this.stopping
     if (this.running !== undefined || signal.aborted || stops !== this.stops) return
-    const log = sink.log ?? (this.ownLog ??= new MemoryMessageLog(sink.clock))
+    const log = sink.log ?? (this.ownLog ??= new MemoryLog(sink.clock))
     const onAbort = () => void this.stop().catch((error: unknown) => sink.error(error))
     this.running = { sink, log, signal, onAbort }
     signal.addEventListener('abort', onAbort, { once: true })

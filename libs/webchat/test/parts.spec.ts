@@ -1,9 +1,8 @@
-/** The pure parts and the fall-back log. */
+/** The pure parts. */
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from '@jest/globals'
-import { ConfigError, type Clock } from '@botmesh/core'
+import { ConfigError } from '@botmesh/core'
 import { WebchatProvider } from '@botmesh/webchat'
-import { MemoryMessageLog } from '../src/memory-message-log.js'
 import { parseInbound } from '../src/parse-inbound.js'
 import { parseFrame } from '../src/protocol.js'
 import { RateLimit } from '../src/rate-limit.js'
@@ -78,25 +77,5 @@ describe('parts', () => {
     const rate = new RateLimit(2, 60)
     expect([rate.take(0), rate.take(0), rate.take(0)]).toEqual([0, 0, 1000])
     expect([rate.take(500), rate.take(1000), rate.take(1500)]).toEqual([500, 0, 500])
-  })
-
-  it('the fall-back log keeps the newest entries, forgets by time, and its ids outlive a restart', async () => {
-    let now = 1_700_000_000_000
-    const clock: Clock = { now: () => now, monotonic: () => now, setTimeout: () => ({ cancel() {} }) }
-    const log = new MemoryMessageLog(clock)
-    let hints = 0
-    const unsubscribe = await log.subscribe('c', () => hints++)
-    const first = await log.append('c', 'a', { keep: 2, ttlMs: 100 })
-    await log.append('c', 'b', { keep: 2, ttlMs: 100 })
-    await log.append('c', 'c', { keep: 2, ttlMs: 100 })
-    await unsubscribe()
-    expect((await log.read('c', null)).map((one) => one.payload)).toEqual(['b', 'c'])
-    expect((await log.read('c', first, 1)).map((one) => one.payload)).toEqual(['b'])
-    now += 50
-    const restarted = new MemoryMessageLog(clock)
-    expect((await restarted.append('c', 'd')) > first).toBe(true)
-    now += 51
-    expect(await log.read('c', null)).toEqual([])
-    expect(hints).toBe(3)
   })
 })

@@ -28,12 +28,27 @@ export class ChatRow {
   lastMessageId: string | null = null
   lastMessageAt = 0
 
+  /** @throws Error if it cannot be read. */
   readCheckpoint(now: number): FlowCheckpoint | null {
     return read<FlowCheckpoint>(this.checkpoint, now)
   }
 
+  /** @throws Error if it cannot be read. */
   readMarker(now: number): ConversationMarker | null {
     return read<ConversationMarker>(this.markerRow, now)
+  }
+
+  /** Removes a value and hands it out as it is. The revision stays: what is chained to it goes on. */
+  takeOut(what: 'checkpoint' | 'marker'): string | null {
+    const stored = what === 'checkpoint' ? this.checkpoint : this.markerRow
+    if (what === 'checkpoint') this.checkpoint = null
+    else this.markerRow = null
+    return stored?.json ?? null
+  }
+
+  /** The unreadable counts: it is there until it is taken out. */
+  private hasCheckpoint(now: number): boolean {
+    return this.checkpoint !== null && this.checkpoint.expiresAt > now
   }
 
   /** What compare-and-set compares; an expired checkpoint leaves no row. */
@@ -43,7 +58,7 @@ export class ChatRow {
 
   /** True if a writer that expects `expected` may write. Null stands for: none, cleared or expired. */
   matches(expected: string | null, now: number): boolean {
-    if (expected === null) return this.readCheckpoint(now) === null
+    if (expected === null) return !this.hasCheckpoint(now)
     return expected === this.rowRevision
   }
 
@@ -103,8 +118,11 @@ export class ChatRow {
   }
 }
 
-function read<T>(stored: Stored | null, now: number): T | null {
-  return stored && stored.expiresAt > now ? (JSON.parse(stored.json) as T) : null
+function read<T extends { v: 1 }>(stored: Stored | null, now: number): T | null {
+  if (stored === null || stored.expiresAt <= now) return null
+  const value = JSON.parse(stored.json) as T | null
+  if (value?.v !== 1) throw new Error(`its version is ${String(value?.v)}, and 1 is understood here`)
+  return value
 }
 
 /** Entries are in order of age: drops from the old end. */

@@ -64,18 +64,32 @@ export class JournalData {
     return 'recorded'
   }
 
+  /** @throws Error if it cannot be read. */
   oldest(key: string): JournalRecord | null {
+    const oldest = this.oldestRow(key)
+    return oldest === undefined ? null : this.read(oldest)
+  }
+
+  oldestId(key: string): string | null {
+    return this.oldestRow(key)?.id ?? null
+  }
+
+  private oldestRow(key: string): Row | undefined {
     let oldest: Row | undefined
     // In order of arrival but for dead letters that were put back.
     for (const row of this.chats.get(key)?.pending ?? []) {
       if (!oldest || row.seq < oldest.seq) oldest = row
     }
-    return oldest ? this.read(oldest) : null
+    return oldest
   }
 
   find(key: string, id: string): JournalRecord | null {
     const row = this.chats.get(key)?.rows.get(id)
-    return row ? this.read(row) : null
+    try {
+      return row ? this.read(row) : null
+    } catch {
+      return null // Whoever looks for it goes on without, and its own turn reports it.
+    }
   }
 
   acknowledge(key: string, id: string): void {
@@ -95,8 +109,8 @@ export class JournalData {
   due(idleMs: number): string[] {
     const before = this.clock.now() - idleMs
     return [...this.withPending].filter((key) => {
-      const oldest = this.oldest(key)
-      return oldest !== null && (this.chats.get(key)?.rows.get(oldest.id)?.dueAt ?? 0) <= before
+      const oldest = this.oldestRow(key)
+      return oldest !== undefined && oldest.dueAt <= before
     })
   }
 
@@ -105,7 +119,7 @@ export class JournalData {
     for (const [key, chat] of this.chats) {
       for (const row of chat.rows.values()) {
         if (letters.length >= limit) return letters
-        if (row.status === 'dead') letters.push({ key, record: this.read(row), at: row.endedAt })
+        if (row.status === 'dead') letters.push({ key, record: this.readLetter(row), at: row.endedAt })
       }
     }
     return letters
@@ -147,6 +161,24 @@ export class JournalData {
     for (const row of chat.rows.values()) {
       if (row.status === 'acknowledged' && row.endedAt <= before) chat.rows.delete(row.id)
       else break
+    }
+  }
+
+  /** A letter that cannot be read can still be seen and discarded: its message is empty. */
+  private readLetter(row: Row): JournalRecord {
+    try {
+      return this.read(row)
+    } catch {
+      const message: Message = {
+        id: row.id,
+        chatId: '',
+        from: '',
+        type: 'other',
+        body: '',
+        isGroup: false,
+        timestamp: 0,
+      }
+      return this.read({ ...row, json: JSON.stringify(message) })
     }
   }
 

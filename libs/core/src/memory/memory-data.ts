@@ -4,7 +4,14 @@
  */
 import type { Clock } from '../contracts/clock.js'
 import { ConfigError } from '../contracts/errors.js'
-import type { Arrival, ChatState, CommitResult, Effects, ReadOptions } from '../contracts/state-store.js'
+import type {
+  Arrival,
+  ChatState,
+  CommitResult,
+  Damage,
+  Effects,
+  ReadOptions,
+} from '../contracts/state-store.js'
 import type { FlowCheckpoint } from '../contracts/checkpoint-store.js'
 import { ChatRow } from './chat-row.js'
 import { JournalData } from './journal-data.js'
@@ -30,6 +37,8 @@ export class MemoryData {
   turns: TurnView | null = null
   readonly journal: JournalData
   readonly outbox = new OutboxData()
+  /** Values that could not be read, as they were, by `<what> of <key>`. */
+  readonly asides = new Map<string, string>()
   private readonly rows = new Map<string, ChatRow>()
   /** Chats that may have an appointment. */
   private readonly waking = new Set<string>()
@@ -81,18 +90,28 @@ export class MemoryData {
   readState(key: string, options: ReadOptions = {}): ChatState {
     const row = this.rows.get(key)
     const now = this.clock.now()
+    const damaged: Damage[] = []
     const state: ChatState = {
-      checkpoint: row?.readCheckpoint(now) ?? null,
-      marker: row?.readMarker(now) ?? null,
+      checkpoint: readable('checkpoint', key, damaged, () => row?.readCheckpoint(now)),
+      marker: readable('marker', key, damaged, () => row?.readMarker(now)),
       revision: row?.revision(now) ?? null,
     }
     const dueInMs = row?.dueInMs(now) ?? null
     if (dueInMs !== null) state.dueInMs = dueInMs
     if (options.journal) {
-      state.record = this.journal.oldest(key)
-      state.outbox = this.outbox.entries(key)
+      const recordKey = `${key} ${this.journal.oldestId(key) ?? ''}`
+      state.record = readable('record', recordKey, damaged, () => this.journal.oldest(key))
+      state.outbox = this.outbox.entries(key, damaged)
     }
+    if (damaged.length > 0) state.damaged = damaged
     return state
+  }
+
+  setAside(key: string, what: 'checkpoint' | 'marker'): string {
+    if (!this.readState(key).damaged?.some((one) => one.what === what)) return 'nothing: it can be read'
+    const name = `${what} of ${key}`
+    this.asides.set(name, this.rows.get(key)?.takeOut(what) ?? '')
+    return 'memory'
   }
 
   /** Chats that somebody is to look at: by a record due for `idleMs`, or by an appointment over for as long. */
@@ -179,6 +198,21 @@ export class MemoryData {
     row.clearCheckpoint()
     row.fence = fence
     return true
+  }
+}
+
+/** What `read` gives, or null and an entry in `damaged` if it cannot be read. */
+export function readable<T>(
+  what: Damage['what'],
+  key: string,
+  damaged: Damage[],
+  read: () => T | null | undefined,
+): T | null {
+  try {
+    return read() ?? null
+  } catch (error) {
+    damaged.push({ what, key, error: error instanceof Error ? error.message : String(error) })
+    return null
   }
 }
 

@@ -4,9 +4,10 @@
  */
 import { LRUCache } from 'lru-cache'
 import type { Clock } from '../contracts/clock.js'
+import type { Duration } from '../contracts/coordinator.js'
 import { ConfigError } from '../contracts/errors.js'
 import type { CommitResult, Effects } from '../contracts/state-store.js'
-import { describeValue } from '../kernel/duration.js'
+import { describeValue, parseDuration } from '../kernel/duration.js'
 import { refuseUnknownOptions } from '../kernel/options.js'
 import * as machine from '../kernel/turn-machine.js'
 import { emptyTurnMachine, type BreakableRule, type TurnMachineState } from '../kernel/turn-state.js'
@@ -34,7 +35,7 @@ export interface MemoryCoordinationHubOptions {
    * forgotten with a key: its previous holder and its committed ids. Its fences stay monotonic (X1). */
   maxIdleKeys?: number
   /** How long a committed message id is a duplicate. Default 24 h. */
-  dedupeMs?: number
+  dedupeMs?: Duration
   /** Most tickets waiting per key. Default: no limit. */
   maxWaitingPerKey?: number
   clock?: Clock
@@ -52,14 +53,8 @@ export class MemoryCoordinationHub {
     const known = ['maxIdleKeys', 'dedupeMs', 'maxWaitingPerKey', 'clock', 'broken']
     refuseUnknownOptions('MemoryCoordinationHub', options, known)
     const { maxIdleKeys = 10_000, dedupeMs, maxWaitingPerKey, broken = [] } = options
-    if (!Number.isSafeInteger(maxIdleKeys) || maxIdleKeys < 1) {
-      const accepted = 'a whole number from 1'
-      throw new ConfigError(`Option "maxIdleKeys" is ${describeValue(maxIdleKeys)}; accepted: ${accepted}.`, {
-        option: 'maxIdleKeys',
-        value: maxIdleKeys,
-        accepted,
-      })
-    }
+    requireCount('maxIdleKeys', maxIdleKeys)
+    if (maxWaitingPerKey !== undefined) requireCount('maxWaitingPerKey', maxWaitingPerKey)
     this.clock = options.clock ?? systemClock
     const idle = new LRUCache<string, true>({
       max: maxIdleKeys,
@@ -68,7 +63,7 @@ export class MemoryCoordinationHub {
       },
     })
     const limits = {
-      ...(dedupeMs === undefined ? {} : { dedupeMs }),
+      ...(dedupeMs === undefined ? {} : { dedupeMs: parseDuration('dedupeMs', dedupeMs, { minMs: 1 }) }),
       ...(maxWaitingPerKey === undefined ? {} : { maxWaitingPerKey }),
     }
     const idleKeys = {
@@ -228,4 +223,14 @@ export class MemoryCoordinationHub {
       }
     }
   }
+}
+
+function requireCount(option: string, value: unknown): void {
+  if (typeof value === 'number' && Number.isSafeInteger(value) && value >= 1) return
+  const accepted = 'a whole number from 1'
+  throw new ConfigError(`Option "${option}" is ${describeValue(value)}; accepted: ${accepted}.`, {
+    option,
+    value,
+    accepted,
+  })
 }

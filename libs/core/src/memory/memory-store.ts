@@ -141,6 +141,10 @@ export class MemoryStore implements Store, StateStore, LockStore {
     return attempt(() => this.data.commitState(key, fence, commitId, effects))
   }
 
+  setAside(key: string, what: 'checkpoint' | 'marker'): Promise<string> {
+    return attempt(() => this.data.setAside(key, what))
+  }
+
   isCommitted(key: string, inboundId: string): Promise<boolean> {
     return attempt(() => this.data.isCommitted(key, inboundId))
   }

@@ -1,13 +1,22 @@
 /** The outbox of a memory store, synchronous (D2). Values are kept as JSON text. */
 import type { OutboxEntry, SendKey } from '../contracts/outbox.js'
+import type { Damage } from '../contracts/state-store.js'
 
 type Outcome = Parameters<import('../contracts/outbox.js').Outbox['settle']>[2]
 
 export class OutboxData {
   private readonly chats = new Map<string, Map<SendKey, string>>()
 
-  entries(chatKey: string): OutboxEntry[] {
-    return [...(this.chats.get(chatKey)?.values() ?? [])].map((json) => JSON.parse(json) as OutboxEntry)
+  /** @param damaged takes what cannot be read; without it such an entry is left out. */
+  entries(chatKey: string, damaged: Damage[] = []): OutboxEntry[] {
+    return [...(this.chats.get(chatKey) ?? [])].flatMap(([key, json]) => {
+      try {
+        return [JSON.parse(json) as OutboxEntry]
+      } catch (error) {
+        damaged.push({ what: 'outbox', key: `${chatKey} ${key}`, error: String(error) })
+        return []
+      }
+    })
   }
 
   /** Writes entries. One that is known to be sent is not undone by an older view of the same content. */

@@ -1,6 +1,6 @@
 /** What is particular to the in-process coordinator and store: options, eviction, twins, outages, leaks. */
 import { describe, expect, it } from '@jest/globals'
-import { ConfigError, MemoryStore, type Logger, type Turn } from '@botmesh/core'
+import { ConfigError, MemoryLog, MemoryStore, type Logger, type Turn } from '@botmesh/core'
 import {
   CallFaults,
   FaultyBackend,
@@ -23,6 +23,8 @@ describe('options', () => {
 
   it('names the option, the value and what is accepted', () => {
     expect(() => new MemoryCoordinationHub({ maxIdleKeys: 0 })).toThrow(/"maxIdleKeys" is 0; accepted/)
+    expect(() => new MemoryCoordinationHub({ maxWaitingPerKey: 0.5 })).toThrow(/"maxWaitingPerKey" is 0.5/)
+    expect(() => new MemoryCoordinationHub({ dedupeMs: 'long' as '1d' })).toThrow(/"dedupeMs" is "long"/)
     expect(() => new MemoryCoordinator({ hub, leaseMs: 10 })).toThrow(/"leaseMs" is 10; accepted/)
     expect(() => new MemoryCoordinator({ hub, leaseMs: '15 s' })).toThrow(/"leaseMs" is "15 s"/)
     expect(() => new MemoryCoordinator({ hub, leaseMS: 1 } as never)).toThrow(/did you mean "leaseMs"/)
@@ -297,5 +299,27 @@ describe('call faults', () => {
       faults.hit = true
       await coordinator.stop()
     }
+  })
+})
+
+describe('the message log', () => {
+  it('goes on after the ids of the process before it, and forgets what has expired', async () => {
+    const clock = new ManualClock()
+    const log = new MemoryStore({ clock }).log
+    const last = await log.append('visitor', 'before the restart')
+    await clock.advance(1)
+    const restarted = new MemoryStore({ clock }).log
+    await restarted.append('visitor', 'after it')
+    expect((await restarted.read('visitor', last)).map((entry) => entry.payload)).toEqual(['after it'])
+  })
+
+  it('keeps no channel for ever: those that expired are swept as others come', async () => {
+    const clock = new ManualClock()
+    const log = new MemoryLog(clock)
+    for (let n = 0; n < 200; n++) await log.append(`old ${n}`, 'x', { ttlMs: 1000 })
+    await clock.advance(1000)
+    for (let n = 0; n < 200; n++) await log.append(`new ${n}`, 'x')
+    expect((log as unknown as { channels: Map<string, unknown> }).channels.size).toBeLessThanOrEqual(256)
+    expect(await log.read('new 0', null)).toHaveLength(1)
   })
 })
