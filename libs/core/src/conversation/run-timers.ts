@@ -7,7 +7,8 @@ import { Directive } from './contexts.js'
 import type { Frame } from './frame.js'
 import type { ConversationHost, TurnScope } from './port.js'
 import type { Ledger } from './ledger.js'
-import { waitTimerId, type Wait, type Watcher } from './wait.js'
+import type { Wait, Watcher } from './wait.js'
+import { waitTimerId } from '../kernel/wait-timer.js'
 
 interface TimedRun {
   readonly host: ConversationHost

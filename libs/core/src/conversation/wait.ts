@@ -3,17 +3,14 @@ import type { Clock, Timer } from '../contracts/clock.js'
 import type { Answer } from './answers.js'
 import type { WaitMark } from './ledger.js'
 
+export { waitTimerId } from '../kernel/wait-timer.js'
+
 /** A `c.idle` of the step that waits. */
 export interface Watcher {
   ms: number
   id: number
   fire: () => unknown
   timer: Timer | null
-}
-
-/** Names the timer of a wait, with the revision of its checkpoint for ever (D2). */
-export function waitTimerId(visit: number, question: number): string {
-  return `wait-${visit}-${question}`
 }
 
 export class Wait {
