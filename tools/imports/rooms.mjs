@@ -91,5 +91,5 @@ export const RELATIVE_DOORS = [
   { from: /^(test|bench)\//, to: /^tools\// },
   { from: /^(bench|tools)\//, to: /^test\/(support|doubles)\// },
   // The demo and the benchmarks start applications, which are no packages.
-  { from: /^(test|bench|tools)\//, to: /^apps\/[^/]+\/src\// },
+  { from: /^(test|bench|tools)\//, to: /^apps\/[^/]+\/(src|test)\// },
 ]
