@@ -57,6 +57,7 @@ export class ShopMesh {
       await Promise.all([mesh.balancer.stop(), client.close(), telegram.close()])
     })
     await Promise.all(names.map((name) => mesh.join(name)))
+    mesh.replicas.sort((x, y) => names.indexOf(x.name) - names.indexOf(y.name))
     return mesh
   }
 
