@@ -76,9 +76,12 @@ function importOf(node) {
   return undefined
 }
 
-/** @param {ts.Expression} callee */
+/**
+ * `require` does not exist in ES modules: a function of that name is somebody's own.
+ * @param {ts.Expression} callee
+ */
 function isImportCall(callee) {
-  return callee.kind === ts.SyntaxKind.ImportKeyword || (ts.isIdentifier(callee) && callee.text === 'require')
+  return callee.kind === ts.SyntaxKind.ImportKeyword
 }
 
 /** @param {ts.NamedImportBindings | ts.NamedExportBindings | undefined} bindings */
