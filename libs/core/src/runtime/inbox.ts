@@ -57,7 +57,7 @@ export class Inbox {
   private readonly lanes = new ChatLanes()
   /** Storing of each chat's messages, in the order they came: it never waits for a handler (scenario 17). */
   private readonly arrivals = new ChatLanes()
-  /** Messages and wakes per chat that wait or are worked on. */
+  /** Messages and wakes per chat that wait or are worked on; timers do not count, as they leave records alone. */
   private readonly waiting = new Map<string, number>()
   private readonly retries = new Map<string, { timer: Timer; dueAt: number }>()
   private readonly timerRetries = new Set<Timer>()
@@ -92,8 +92,9 @@ export class Inbox {
     if ((this.waiting.get(key) ?? 0) >= this.options.maxWaitingPerChat) return this.overflow(key)
     if (this.options.turns === null && !this.options.journal) {
       this.ids.add(id, true)
-      this.enter(key)
-      this.lanes.run(key, () => this.work(key, null, { kind: 'message', message }))
+      const work: Work = { kind: 'message', message }
+      this.enter(key, work)
+      this.lanes.run(key, () => this.work(key, null, work))
       return ACCEPTED
     }
     const acceptance = this.acceptWithTicket(key, id, message)
@@ -182,7 +183,7 @@ export class Inbox {
   /** Never rejects. @returns what kept the work from getting its turn, or null. */
   private acceptWork(key: string, work: Work, accepted: (() => void) | null): Promise<Error | null> {
     return new Promise((resolve) => {
-      this.enter(key)
+      this.enter(key, work)
       const { shared, turns } = this.options
       const direct =
         turns !== null && (shared || work.kind !== 'message' || this.options.arrive === undefined)
@@ -204,7 +205,7 @@ export class Inbox {
     try {
       if (work.kind === 'message') await arrive?.(key, this.arrivalOf(work.message))
     } catch (error) {
-      this.leave(key)
+      this.leave(key, work)
       return outcome(this.unreachable(key, error, work))
     }
     if (this.options.journal) accepted?.()
@@ -222,11 +223,11 @@ export class Inbox {
     try {
       turn = await (this.options.turns as TurnQueue).take(key, this.takeOptions(work, accepted))
     } catch (error) {
-      this.leave(key)
+      this.leave(key, work)
       return this.unreachable(key, error, work)
     }
     if (turn === 'duplicate') {
-      this.leave(key)
+      this.leave(key, work)
       return null
     }
     accepted?.()
@@ -236,7 +237,7 @@ export class Inbox {
 
   private async work(key: string, turn: Turn | LocalTurn | null, work: Work): Promise<void> {
     await this.options.runner.run(key, turn, work)
-    this.leave(key)
+    this.leave(key, work)
   }
 
   private takeOptions(work: Work, accepted: (() => void) | null): TakeOptions {
@@ -273,14 +274,14 @@ export class Inbox {
     return error
   }
 
-  private enter(key: string): void {
+  private enter(key: string, { kind }: Work): void {
     this.count++
-    this.waiting.set(key, (this.waiting.get(key) ?? 0) + 1)
+    if (kind !== 'timer') this.waiting.set(key, (this.waiting.get(key) ?? 0) + 1)
   }
 
-  private leave(key: string): void {
+  private leave(key: string, { kind }: Work): void {
     this.count--
-    const left = (this.waiting.get(key) ?? 1) - 1
+    const left = (this.waiting.get(key) ?? 0) - (kind === 'timer' ? 0 : 1)
     if (left > 0) this.waiting.set(key, left)
     else this.waiting.delete(key)
     if (this.count > 0) return

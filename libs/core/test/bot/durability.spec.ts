@@ -175,6 +175,42 @@ for (const placement of ['shared', 'separate'] as const) {
       expect(mesh.said).toEqual(['long', 'next'])
     })
 
+    it('D1: a record whose retry falls due while a timer of its chat is at work is handled right after it', async () => {
+      let attempts = 0
+      let release: (() => void) | undefined
+      const [a] = await two(
+        (bot) => {
+          bot.conversation(
+            'chat',
+            async (c) => {
+              c.idle('900ms', async () => new Promise<void>((resolve) => (release = resolve)))
+              await c.ask('yes?')
+            },
+            { on: 'hello' },
+          )
+          bot.command(
+            'pay',
+            async (ctx) => {
+              attempts += 1
+              if (attempts === 1) throw new Error('not now')
+              await ctx.reply('paid')
+            },
+            { interrupt: true },
+          )
+        },
+        { placement },
+      )
+      await mesh.tell(a, 'hello')
+      await mesh.tell(a, '/pay')
+      await mesh.clock.advance(1500)
+      expect({ attempts, idle: release !== undefined }).toEqual({ attempts: 1, idle: true })
+      release?.()
+      await mesh.settle()
+      await mesh.clock.advance(1)
+      await mesh.settle()
+      expect(mesh.said).toEqual(['yes?', 'paid'])
+    })
+
     it('N5: a shutdown is no attempt: the other replica handles what was cut', async () => {
       const [a, b] = await two(
         (bot) =>

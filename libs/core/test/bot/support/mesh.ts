@@ -4,9 +4,7 @@ import {
   MemoryStore,
   type BotConfig,
   type BotEvents,
-  type Clock,
   type CoordinationOptions,
-  type Timer,
 } from '../../../src/index.js'
 import {
   FakePlatform,
@@ -14,46 +12,10 @@ import {
   ManualClock,
   MemoryCoordinationHub,
   MemoryCoordinator,
+  PausableClock,
 } from '../../../src/testing/index.js'
 
 export type Placement = 'shared' | 'separate'
-
-/** One replica's view of the clock: while paused its timers do not fire, as in a process that is stopped. */
-export class PausableClock implements Clock {
-  private paused = false
-  private late: (() => void)[] = []
-
-  constructor(private readonly clock: Clock) {}
-
-  now(): number {
-    return this.clock.now()
-  }
-  monotonic(): number {
-    return this.clock.monotonic()
-  }
-  setTimeout(fn: () => void, ms: number): Timer {
-    let cancelled = false
-    const fire = () => {
-      if (cancelled) return
-      if (this.paused) this.late.push(fire)
-      else fn()
-    }
-    const timer = this.clock.setTimeout(fire, ms)
-    return {
-      cancel: () => {
-        cancelled = true
-        timer.cancel()
-      },
-    }
-  }
-  pause(): void {
-    this.paused = true
-  }
-  resume(): void {
-    this.paused = false
-    for (const fire of this.late.splice(0)) fire()
-  }
-}
 
 export interface Replica {
   clock: PausableClock
