@@ -37,7 +37,7 @@ export interface CoordinationOptions {
 export interface DurabilityOptions {
   /** Record inbound messages (D1). Default true. */
   journal?: boolean
-  /** Deduplicate the sends of repeated steps (D2). Default true. */
+  /** Deduplicate the sends of repeated steps (D2). Default true; false without the journal. */
   outbox?: boolean
   /** Failed attempts before a record goes to the dead letters (D3). Default 5. */
   maxAttempts?: number

@@ -69,7 +69,9 @@ export function resolveOptions(config: BotConfig, makeStore: () => Store): Resol
   const store = config.store === undefined ? makeStore() : checkStore(config.store)
   const timeoutMs = conversationTimeout(config)
   const coordination = checkCoordination(config.coordination)
-  const logger = config.logger ?? consoleLogger
+  if (config.logger !== undefined) requireMethods('logger', config.logger, ['debug', 'info', 'warn', 'error'])
+  if (config.clock !== undefined) requireMethods('clock', config.clock, ['now', 'monotonic', 'setTimeout'])
+  if (config.random !== undefined) requireMethods('random', config.random, ['uuid', 'next'])
   return {
     name: config.name === undefined ? 'default' : requireText('name', config.name),
     provider,
@@ -78,9 +80,9 @@ export function resolveOptions(config: BotConfig, makeStore: () => Store): Resol
     ...resolveDurability(config.durability, store),
     conversation: resolveConversation(coordination, timeoutMs),
     locale: config.locale === undefined ? 'en' : requireText('locale', config.locale),
-    texts: config.texts ?? {},
+    texts: checkTexts(config.texts),
     userState: requireOneOf('userState', config.userState ?? 'auto', ['auto', 'always']),
-    logger,
+    logger: config.logger ?? consoleLogger,
     drainMs: parseDuration('drainMs', config.drainMs ?? '10s'),
     maxWaitingPerChat: atLeastOne('maxWaitingPerChat', config.maxWaitingPerChat ?? 1000),
     clock: config.clock ?? systemClock,
@@ -91,33 +93,29 @@ export function resolveOptions(config: BotConfig, makeStore: () => Store): Resol
 function checkProvider(provider: unknown): Provider {
   requireObject('provider', provider, 'a provider, such as new TelegramProvider({ … })')
   const candidate = provider as Partial<Provider>
-  for (const method of ['start', 'stop', 'send'] as const) {
-    if (typeof candidate[method] !== 'function') throw missing('provider', method)
-  }
+  requireMethods('provider', candidate, ['start', 'stop', 'send'])
   const accepted = "'kind:account', the same on every replica"
-  if (!/^[^:]+:.+$/.test(requireText('provider.id', candidate.id, accepted))) {
-    throw new ConfigError(`Option "provider.id" is ${describeValue(candidate.id)}; accepted: ${accepted}.`, {
-      option: 'provider.id',
-      value: candidate.id,
-      accepted,
-    })
-  }
+  const id = requireText('provider.id', candidate.id, accepted)
+  if (!/^[^:]+:.+$/.test(id)) throw refuse('provider.id', id, accepted)
   return candidate as Provider
 }
 
 function checkStore(store: unknown): Store {
   requireObject('store', store, 'a store, such as new MemoryStore() or new RedisStore({ url })')
-  const candidate = store as Partial<Store>
-  for (const method of [
-    'getCheckpoint',
-    'setCheckpoint',
-    'clearCheckpoint',
-    'getUser',
-    'setUserIf',
-  ] as const) {
-    if (typeof candidate[method] !== 'function') throw missing('store', method)
+  const methods = ['getCheckpoint', 'setCheckpoint', 'clearCheckpoint', 'getUser', 'setUserIf'] as const
+  return requireMethods('store', store as Store, methods)
+}
+
+function checkTexts(texts: BotConfig['texts']): Texts {
+  if (texts === undefined) return {}
+  requireObject('texts', texts, 'texts by language and id')
+  for (const [language, byId] of Object.entries(texts)) {
+    requireObject(`texts.${language}`, byId, 'texts by id')
+    for (const [id, text] of Object.entries(byId)) {
+      if (typeof text !== 'string') throw refuse(`texts.${language}["${id}"]`, text, 'a string')
+    }
   }
-  return candidate as Store
+  return texts
 }
 
 function checkCoordination(coordination: CoordinationOptions | undefined): CoordinationOptions | null {
@@ -136,8 +134,10 @@ function checkCoordination(coordination: CoordinationOptions | undefined): Coord
     coordination.coordinator,
     'a coordinator, such as store.coordinator()',
   )
-  if (typeof coordination.coordinator.turns?.take !== 'function')
-    throw missing('coordination.coordinator', 'turns')
+  const { coordinator } = coordination
+  requireMethods('coordination.coordinator', coordinator, ['start', 'stop', 'tryLead', 'onLost'])
+  requireMethods('coordination.coordinator.turns', coordinator.turns, ['take'])
+  requireMethods('coordination.coordinator.elections', coordinator.elections, ['campaign'])
   return coordination
 }
 
@@ -164,6 +164,13 @@ function resolveDurability(durability: DurabilityOptions | boolean | undefined, 
   if (given !== undefined) {
     requireObject('durability', given, 'true, or { journal, outbox, maxAttempts, retryMs, maxRetryMs }')
     refuseUnknownOptions('durability', given, ['journal', 'outbox', 'maxAttempts', 'retryMs', 'maxRetryMs'])
+    for (const name of ['journal', 'outbox'] as const) {
+      if (typeof (given[name] ?? true) !== 'boolean')
+        throw refuse(`durability.${name}`, given[name], 'true or false')
+    }
+    if (given.journal === false && given.outbox === true) {
+      throw refuse('durability.outbox', true, 'false without the journal, whose records name the sends')
+    }
   }
   const journal = given !== undefined && given.journal !== false
   const outbox = given !== undefined && given.outbox !== false
@@ -235,24 +242,29 @@ function conversationTimeout(config: BotConfig): number | null {
 
 function atLeastOne(option: string, value: unknown): number {
   if (typeof value === 'number' && Number.isSafeInteger(value) && value >= 1) return value
-  const accepted = 'a whole number from 1'
-  throw new ConfigError(`Option "${option}" is ${describeValue(value)}; accepted: ${accepted}.`, {
-    option,
-    value,
-    accepted,
-  })
+  throw refuse(option, value, 'a whole number from 1')
 }
 
 function requireObject(option: string, value: unknown, accepted = 'an object'): void {
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) return
-  throw new ConfigError(`Option "${option}" is ${describeValue(value)}; accepted: ${accepted}.`, {
-    option,
-    accepted,
-  })
+  // Not the text itself: an address in place of a store may carry a password.
+  const shown = typeof value === 'string' ? 'a string' : describeValue(value)
+  throw new ConfigError(`Option "${option}" is ${shown}; accepted: ${accepted}.`, { option, accepted })
 }
 
-function missing(option: string, member: string): ConfigError {
-  return new ConfigError(`Option "${option}" lacks "${member}": it does not fulfil its contract.`, { option })
+function requireMethods<T>(option: string, value: T, methods: readonly (string & keyof T)[]): T {
+  for (const method of methods) {
+    if (typeof (value as T | undefined)?.[method] === 'function') continue
+    throw new ConfigError(`Option "${option}" lacks "${method}": it does not fulfil its contract.`, {
+      option,
+    })
+  }
+  return value
+}
+
+function refuse(option: string, value: unknown, accepted: string): ConfigError {
+  const message = `Option "${option}" is ${describeValue(value)}; accepted: ${accepted}.`
+  return new ConfigError(message, { option, value, accepted })
 }
 
 function cannotKeep(store: Store, what: 'journal' | 'outbox'): ConfigError {

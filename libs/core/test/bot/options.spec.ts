@@ -62,6 +62,33 @@ describe('options that can never work', () => {
     ],
     ['a limit of nothing', { provider, maxWaitingPerChat: 0 }, /whole number from 1/],
     ['a store that is none', { provider, store: {} }, /lacks "getCheckpoint"/],
+    [
+      'an address in place of a store',
+      { provider, store: 'redis://:secret@h' },
+      /^Option "store" is a string;/,
+    ],
+    ['a logger without a method', { provider, logger: { info() {} } }, /"logger" lacks "debug"/],
+    ['a clock that is none', { provider, clock: Date }, /"clock" lacks "monotonic"/],
+    [
+      'a text that is none',
+      { provider, texts: { es: { a: 1 } } },
+      /"texts.es\["a"\]" is 1; accepted: a string/,
+    ],
+    [
+      'a coordinator that is none',
+      { provider, coordination: { coordinator: { turns: coordinator.turns } } },
+      /"coordination.coordinator" lacks "start"/,
+    ],
+    [
+      'a journal that is no choice',
+      { provider, durability: { journal: 'yes' } },
+      /"durability.journal" is "yes"/,
+    ],
+    [
+      'an outbox without the journal',
+      { provider, durability: { journal: false, outbox: true } },
+      /"durability.outbox" is true; accepted: false without the journal/,
+    ],
   ]
   it.each(cases)('%s', (_what, config, message) => {
     expect(refusal(config).message).toMatch(message)
