@@ -4,7 +4,7 @@ import { ConfigError } from '../contracts/errors.js'
 import type { Logger } from '../contracts/logger.js'
 import { describeValue } from '../kernel/duration.js'
 import { refuseUnknownOptions } from '../kernel/options.js'
-import { PlainTask, type Occurrence } from '../scheduler/tasks.js'
+import { PlainTask, type Occurrences } from '../scheduler/tasks.js'
 import type { Task, TaskHandler, TaskOptions } from './face.js'
 
 export class TaskList {
@@ -17,7 +17,7 @@ export class TaskList {
   ) {}
 
   /** @throws ConfigError */
-  add(next: Occurrence, given: TaskOptions | TaskHandler, fn: TaskHandler | undefined): Task {
+  add(when: Occurrences, given: TaskOptions | TaskHandler, fn: TaskHandler | undefined): Task {
     const options = typeof given === 'function' ? {} : given
     const run = typeof given === 'function' ? given : fn
     refuseUnknownOptions('A task', options, ['id', 'timeZone'])
@@ -31,7 +31,7 @@ export class TaskList {
         'this task has an id but the bot has no scheduler: it runs on every replica; use coordinator.tryLead to run it on one',
       )
     }
-    const task = new PlainTask(this.options.clock, next, run, this.report)
+    const task = new PlainTask(this.options.clock, when, run, this.report)
     this.tasks.add(task)
     if (this.started) task.start()
     return {

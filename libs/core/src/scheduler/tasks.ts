@@ -8,15 +8,21 @@ import type { Clock, Timer } from '../contracts/clock.js'
 import { ConfigError } from '../contracts/errors.js'
 import { describeValue } from '../kernel/duration.js'
 
-export type Occurrence = (nowMs: number) => number | null
+/** When a task runs. */
+export interface Occurrences {
+  /** The first one after `nowMs`; null if there is none. */
+  next(nowMs: number): number | null
+  /** Whose milliseconds these are: an interval must not stand still because somebody set the time of day back. */
+  clock: 'monotonic' | 'now'
+}
 
 /** Every so many milliseconds, first after one interval. */
-export function interval(ms: number): Occurrence {
-  return (nowMs) => nowMs + ms
+export function interval(ms: number): Occurrences {
+  return { next: (nowMs) => nowMs + ms, clock: 'monotonic' }
 }
 
 /** @throws ConfigError that shows the expression. */
-export function cron(expression: string, timeZone: string | undefined): Occurrence {
+export function cron(expression: string, timeZone: string | undefined): Occurrences {
   let parsed: Cron
   try {
     parsed = new Cron(expression, { paused: true, ...(timeZone === undefined ? {} : { timezone: timeZone }) })
@@ -30,7 +36,7 @@ export function cron(expression: string, timeZone: string | undefined): Occurren
       error,
     )
   }
-  return (nowMs) => parsed.nextRun(new Date(nowMs))?.getTime() ?? null
+  return { next: (nowMs) => parsed.nextRun(new Date(nowMs))?.getTime() ?? null, clock: 'now' }
 }
 
 /** Longest pause of one timer; longer ones are made of several. */
@@ -43,7 +49,7 @@ export class PlainTask {
 
   constructor(
     private readonly clock: Clock,
-    private readonly next: Occurrence,
+    private readonly occurrences: Occurrences,
     private readonly run: () => unknown,
     private readonly report: (error: unknown) => void,
   ) {}
@@ -52,7 +58,7 @@ export class PlainTask {
   start(): void {
     if (this.timer !== null) return
     this.stopped = false
-    this.plan(this.clock.now())
+    this.plan(this.now)
   }
 
   /** No further occurrence. @returns when the present run has ended. */
@@ -63,21 +69,25 @@ export class PlainTask {
     return this.running ?? Promise.resolve()
   }
 
+  private get now(): number {
+    return this.clock[this.occurrences.clock]()
+  }
+
   private plan(fromMs: number): void {
     if (this.stopped) return
-    const dueAt = this.next(fromMs)
+    const dueAt = this.occurrences.next(fromMs)
     if (dueAt === null) return
     this.wait(dueAt)
   }
 
   private wait(dueAt: number): void {
-    const leftMs = Math.max(0, dueAt - this.clock.now())
+    const leftMs = Math.max(0, dueAt - this.now)
     this.timer = this.clock.setTimeout(
       () => {
         if (leftMs > LONGEST_MS) return this.wait(dueAt)
         this.occur()
         // From the planned time on, so that intervals do not drift; what was missed meanwhile is left out.
-        this.plan(Math.max(dueAt, this.clock.now() - 1))
+        this.plan(Math.max(dueAt, this.now - 1))
       },
       Math.min(leftMs, LONGEST_MS),
     )

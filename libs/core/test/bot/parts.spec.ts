@@ -150,6 +150,18 @@ describe('J2: tasks', () => {
     expect(clock.timers).toBe(0)
   })
 
+  it('an interval goes on though the time of day is set back', async () => {
+    const { clock, list } = tasks()
+    let runs = 0
+    list.add(interval(1000), () => runs++, undefined)
+    list.start()
+    await clock.advance(500)
+    clock.shiftWall(-3_600_000)
+    await clock.advance(3000)
+    expect(runs).toBe(3)
+    await list.stop()
+  })
+
   it('run at the times of a cron expression, in a time zone', async () => {
     const { clock, list } = tasks()
     const at: string[] = []
