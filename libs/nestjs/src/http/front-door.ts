@@ -121,7 +121,7 @@ export class FrontDoor {
     this.webhook(webhook, request, query).then(
       (given) => writeAnswer(request, response, given),
       (error: unknown) => {
-        webhook.logger.error({ bot: webhook.name, path, error }, 'a webhook call failed')
+        webhook.logger.error({ bot: webhook.name, path, err: error }, 'a webhook call failed')
         writeAnswer(request, response, { status: 500 })
       },
     )
