@@ -43,7 +43,11 @@ export class ReplicaProcess implements DemoReplica {
         resolve()
       })
     })
-    await new Promise<void>((resolve, reject) => {
+    await this.untilUp(child)
+  }
+
+  private untilUp(child: ChildProcess): Promise<void> {
+    return new Promise<void>((resolve, reject) => {
       const timer = setTimeout(
         () => reject(new Error(`Replica ${this.name} did not start.\n${this.output}`)),
         START_MS,
