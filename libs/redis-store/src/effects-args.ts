@@ -1,5 +1,5 @@
 /** Effects and arrivals as arguments of scripts: the counterpart of `scripts/chat-state.lua`. */
-import type { Arrival, Effects } from '@botmesh/core'
+import type { Arrival, Effects, FlowCheckpoint } from '@botmesh/core'
 import { escapeName } from './keys.js'
 import { outboxHash, writeOutboxEntry } from './stored-values.js'
 import type { OutboxEntry } from '@botmesh/core'
@@ -23,6 +23,8 @@ export function effectsArgs(chat: string, name: string, effects: Effects, flags 
   else if (checkpoint === null) letters += 'x'
   if (marker) letters += 'm'
   else if (marker === null) letters += 'M'
+  if (effects.wakeInMs === null) letters += 'W'
+  else if (checkpoint && effects.wakeInMs !== undefined) letters += `w${wakeArg(effects)}`
   const answer = checkpoint?.answer
   const args = [
     letters,
@@ -52,14 +54,40 @@ function pushOutbox(args: string[], entries: readonly OutboxEntry[] = []): void 
   for (const entry of entries) args.push(escapeName(entry.key), writeOutboxEntry(entry))
 }
 
+function wakeArg({ wakeInMs }: Effects): string {
+  return typeof wakeInMs === 'number' ? String(Math.round(wakeInMs)) : ''
+}
+
+/** Expected and new revision, JSON, time to live, kept record, appointment: a checkpoint and nothing else. */
+export function checkpointArgs(effects: Effects & { checkpoint: FlowCheckpoint }): string[] {
+  const { checkpoint, expectedRevision } = effects
+  const { answer, ephemeral, ttlMs } = checkpoint
+  return [
+    escapeName(expectedRevision ?? ''),
+    escapeName(checkpoint.revision),
+    JSON.stringify(checkpoint),
+    ephemeral && ttlMs !== undefined ? String(Math.round(ttlMs)) : '',
+    answer && 'recordId' in answer ? escapeName(answer.recordId) : '',
+    wakeArg(effects),
+  ]
+}
+
+/** True if a checkpoint is stored, perhaps with the inbound id, and nothing else. */
+export function onlyCheckpoint(effects: Effects): effects is Effects & { checkpoint: FlowCheckpoint } {
+  return Boolean(effects.checkpoint) && onlyCheckpointOrId(effects)
+}
+
+function onlyCheckpointOrId({ marker, ack, outbox, forget }: Effects): boolean {
+  return marker === undefined && !ack?.length && !outbox?.length && !forget?.length
+}
+
 /** True if nothing but the inbound id is committed: the cheapest commit. */
 export function onlyInboundId(effects: Effects): effects is Effects & { inboundId: string } {
+  const { inboundId, checkpoint, wakeInMs } = effects
   return (
-    effects.inboundId !== undefined &&
-    effects.checkpoint === undefined &&
-    effects.marker === undefined &&
-    !effects.ack?.length &&
-    !effects.outbox?.length &&
-    !effects.forget?.length
+    inboundId !== undefined &&
+    checkpoint === undefined &&
+    wakeInMs === undefined &&
+    onlyCheckpointOrId(effects)
   )
 }

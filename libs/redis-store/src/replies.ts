@@ -67,6 +67,9 @@ export function readState(
       case 'c':
         state.checkpoint = readCheckpoint(key, next(), damaged)
         break
+      case 'w':
+        state.dueInMs = Number(next())
+        break
       case 'm':
         state.marker = readMarker(key, next(), damaged)
         break

@@ -11,6 +11,9 @@ export interface Script {
   readonly sha: string
 }
 
+/** Parts that stand round the general ones: a batch of common cases needs no more. */
+export const FRAME_PARTS = ['single-entry', 'batch-context', 'short-cuts', 'batch-run'] as const
+
 /** Parts that are instantiated only when a batch has an entry that is not one of the common cases, in this order. */
 export const GENERAL_PARTS = [
   'grant-rule',
@@ -73,6 +76,7 @@ export function composeBatch(
       [
         scriptPart('single-entry'),
         scriptPart('batch-context'),
+        scriptPart('short-cuts'),
         `${constants}local function everything()\n${general}end\n`,
         scriptPart('batch-run'),
       ].join('\n'),

@@ -28,7 +28,13 @@ const userForm = z.record(z.string(), z.unknown())
 export type Damage = NonNullable<ChatState['damaged']>[number]
 
 /** Reads one stored value; null and an entry in `damaged` if it is not what it should be. */
-function read<T>(what: string, key: string, json: string, form: z.ZodType, damaged: Damage[]): T | null {
+function read<T>(
+  what: Damage['what'],
+  key: string,
+  json: string,
+  form: z.ZodType,
+  damaged: Damage[],
+): T | null {
   try {
     return form.parse(JSON.parse(json)) as T
   } catch (error) {
@@ -38,7 +44,30 @@ function read<T>(what: string, key: string, json: string, form: z.ZodType, damag
   }
 }
 
+/** What the form asks, at a tenth of its price: this is on the path of every message. */
+function looksLikeCheckpoint(value: Partial<FlowCheckpoint> | null): value is FlowCheckpoint {
+  return (
+    typeof value === 'object' &&
+    value !== null &&
+    value.v === 1 &&
+    typeof value.name === 'string' &&
+    (value.kind === 'flow' || value.kind === 'async') &&
+    typeof value.visit === 'number' &&
+    typeof value.state === 'object' &&
+    value.state !== null &&
+    !Array.isArray(value.state) &&
+    typeof value.fingerprint === 'string' &&
+    typeof value.revision === 'string'
+  )
+}
+
 export function readCheckpoint(key: string, json: string, damaged: Damage[]): FlowCheckpoint | null {
+  try {
+    const value = JSON.parse(json) as Partial<FlowCheckpoint> | null
+    if (looksLikeCheckpoint(value)) return value
+  } catch {
+    // Worded below.
+  }
   return read<FlowCheckpoint>('checkpoint', key, json, checkpointForm, damaged)
 }
 

@@ -10,7 +10,7 @@ import type {
   WithdrawRequest,
 } from '@botmesh/core'
 import type { Entry, Payloads } from './batch-queue.js'
-import { effectsArgs, onlyInboundId, recordJson } from './effects-args.js'
+import { checkpointArgs, effectsArgs, onlyCheckpoint, onlyInboundId, recordJson } from './effects-args.js'
 import { escapeName } from './keys.js'
 import { readCommit, readNudge, readTake } from './replies.js'
 
@@ -119,7 +119,15 @@ export function commitEntry(request: CommitRequest, idsPerChat: number): Entry<C
     entry.more = [`${chat} ${escapeName(effects.inboundId)}`]
     return entry
   }
-  const name = `${fence}:${commitId.slice(commitId.lastIndexOf('#') + 1)}`
+  const n = commitId.slice(commitId.lastIndexOf('#') + 1)
+  if (release && !many && onlyCheckpoint(effects)) {
+    const { inboundId } = effects
+    const receipt = inboundId === undefined ? `#${fence}:${n}` : escapeName(inboundId)
+    const entry = new CommitEntry(chat, `D${fence} ${ids}P`)
+    entry.more = [`${chat} ${receipt}`, ...checkpointArgs(effects)]
+    return entry
+  }
+  const name = `${fence}:${n}`
   const args = effectsArgs(chat, name, effects, many ? 'b' : '')
   const entry = new CommitEntry(chat, `K${fence} ${note}`)
   entry.more = [String(args.length + 1), release ? 'r' : '', ...args]

@@ -25,6 +25,7 @@ storeSuite(
       log: true,
       locks: true,
       coordinator: true,
+      timers: true,
     },
     bed: async () => {
       const prefix = `t:${randomUUID()}`

@@ -32,7 +32,8 @@
 --   s:<session>  string with a time to live: the session     sessions  zset: session -> ms when it expires
 --   h:<session>  hash: fence -> chat, its grants              w:<session>  hash: ticket -> '<chat> <id>', that wait
 --   q:<chat>     list of '<ticket> <id>', oldest first        p:<replica>  process that last wrote for a replica id
---   c:<chat>     hash, the row: c r x checkpoint, revision, expiry; m y marker, expiry; f fence; k kept record
+--   c:<chat>     hash, the row: c r x w checkpoint, revision, expiry, appointment; m y marker, expiry; f fence;
+--                k kept record                            wakes        zset: chat -> ms of its appointment
 --   j:<chat> jq:<chat> due  journal, see journal.lua          o:<chat>     outbox, hash: key -> '<status> <hash> <json>'
 --
 -- Invariants: I1 one live holder a chat, I3 grants in ticket order among live tickets, I6 fences grow.

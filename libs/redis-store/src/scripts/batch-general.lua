@@ -28,6 +28,9 @@ return function(k, at, letter, rest, next_check)
   elseif letter == 75 then -- K
     after = at + 2 + tonumber(ARGV[at + 1])
     ok, line = pcall(commit, k, sub(rest, 1, gap - 1), sub(rest, gap + 1), at + 2)
+  elseif letter == 68 then -- D
+    after = at + 8
+    ok, line = pcall(commit_and_end, k, sub(rest, 1, gap - 1), sub(rest, gap + 1), at + 1)
   elseif letter == 87 then -- W
     ok, line = pcall(withdraw, k, rest)
   elseif letter == 85 then -- U

@@ -6,6 +6,7 @@
 local at, lines, next_check = 7 + count + checks, {}, 0
 local general
 for k = 1, count do
+  local step = 1
   local entry = ARGV[at]
   local letter, rest, record = byte(entry), sub(entry, 2), recorded[k + 1]
   local line
@@ -54,9 +55,25 @@ for k = 1, count do
       end
       line = 'R'
     end
+  elseif letter == 65 then -- A: take with more
+    local fresh = true
+    if find(ARGV[at + 1], 'i', 1, true) then
+      local stamp = traced[count + next_check + 1] or old_trace(count + next_check + 1)
+      fresh = not (stamp and is_fresh(stamp))
+    end
+    if fresh and not record and own_life > 0 then line = take_reading(k, at, rest) end
+    if line then
+      if find(ARGV[at + 1], 'i', 1, true) then next_check = next_check + 1 end
+      step = 6
+    end
+  elseif letter == 68 then -- D: commit of a checkpoint
+    if record and find(record, match(rest, '^%d+ '), 1, true) == 1 and not find(record, 'W', find(record, '|', 1, true) or -1, true) then
+      line = commit_checkpoint(k, at, rest)
+      step = 8
+    end
   end
   if line then
-    at = at + 1
+    at = at + step
   else
     if not general then general = everything() end
     line, at = general(k, at, letter, rest, next_check)

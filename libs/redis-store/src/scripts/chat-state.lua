@@ -4,6 +4,7 @@
 -- Journal: j:<chat> hash: id -> '<seq> <json>', '<id> a' -> '<attempts> <due ms>', '<id> e' -> last error;
 --          jq:<chat> list of ids, oldest first; due zset: chat -> ms since when its oldest record has waited;
 --          dead zset: '<chat> <id>' -> ms, dead letters (their content in hash dead-letters).
+-- Appointment (ADR 8): field w of the row, ms; wakes zset: chat -> the same, the index that stranded looks at.
 -- Invariants: I5 no write of a lower fence lands after a higher one has read or written; I12 no acknowledged message
 -- without its effect; the oldest record of a chat is worked on first.
 
@@ -37,16 +38,20 @@ local function read_oldest(chat)
 end
 
 -- Adds the chat's state to the payloads. Returns the row's revision and the marks that announce the payloads:
--- c checkpoint, m marker, j record (J none), o<n> outbox entries.
+-- c checkpoint, w ms until its appointment, m marker, j record (J none), o<n> outbox entries.
 local function read_state(chat, may_have_row, journal)
   local revision, marks = '', ''
   if may_have_row then
-    local row = call('HMGET', base .. 'c:' .. chat, 'r', 'x', 'c', 'm', 'y')
+    local row = call('HMGET', base .. 'c:' .. chat, 'r', 'x', 'c', 'm', 'y', 'w')
     local expired = row[2] and row[2] ~= 'P' and tonumber(row[2]) <= now_ms
     if row[1] and not expired then revision = row[1] end
     if row[3] and not expired then
       marks = 'c'
       payloads[#payloads + 1] = row[3]
+      if journal and row[6] then
+        marks = 'cw'
+        payloads[#payloads + 1] = format('%.0f', tonumber(row[6]) - now_ms)
+      end
     end
     if row[4] and not (row[5] and row[5] ~= 'P' and tonumber(row[5]) <= now_ms) then
       marks = marks .. 'm'
@@ -118,7 +123,8 @@ end
 
 -- Checks and stores effects. Their arguments, from `at`:
 --   0 flags      c set, x clear the checkpoint; m set, M clear the marker; u no comparison of revisions;
---                b the chat has committed many ids: its oldest go
+--                b the chat has committed many ids: its oldest go;
+--                w<ms> (with c) the checkpoint's appointment; W ends it and leaves the checkpoint alone
 --   1 name       the commit's, for a receipt          2 '<chat> <inbound id>' or ''
 --   3 expected   revision, '' for none                4 new revision         5 checkpoint, JSON
 --   6 its ttl    ms, '' for none                      7 kept record id or ''
@@ -130,7 +136,7 @@ local function apply_effects(chat, fence, at, stamp)
   local flags, row = ARGV[at], base .. 'c:' .. chat
   local new = ARGV[at + 4]
   local set_checkpoint, clear_checkpoint = find(flags, 'c', 1, true), find(flags, 'x', 1, true)
-  local now = call('HMGET', row, 'r', 'x', 'y')
+  local now = call('HMGET', row, 'r', 'x', 'y', 'w')
   local revision = now[1] or ''
   if clear_checkpoint then
     -- The tombstone's revision; it is new, so that no write in flight that knew the old one gets through.
@@ -151,6 +157,9 @@ local function apply_effects(chat, fence, at, stamp)
     call('HSET', row, 'r', new)
     written, revision = true, new
   end
+  -- An appointment belongs to the checkpoint as it was written: whatever replaces or removes that ends it.
+  local after = match(flags, 'w(%d+)')
+  if after or now[4] and (written or find(flags, 'W', 1, true)) then appoint(chat, row, after) end
   if written and fence ~= '' then call('HSET', row, 'f', fence) end
   if find(flags, 'm', 1, true) then
     call('HSET', row, 'm', ARGV[at + 8], 'y', expiry(ARGV[at + 9]))

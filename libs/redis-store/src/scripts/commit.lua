@@ -1,21 +1,28 @@
 -- commit: everything that one handled message changes, and usually the end of its turn, as one unit (Z4).
 --
--- Entry 'K<fence> <note>' , number of arguments that follow, 'r' to end the turn or '', then the effects (chat-state)
+-- Entry 'K<fence> <note>', number of arguments that follow, 'r' to end the turn or '', then the effects (chat-state)
+--       'D<fence> <note>', receipt: '<chat> <inbound id>' or '<chat> #<name>', expected revision or '', new revision,
+--                        checkpoint as JSON, its ttl in ms or '', kept record id or '', ms until its appointment or '': the checkpoint,
+--                        and the turn ends
 -- Reply 'K<more> <revision>'  stored, now or by an earlier copy of this commit
 --       'ks' another holds the chat, or the revision is not the expected one;  'ka' nobody holds it
 -- Idempotent by the commit's name. Invariants: I5, I12: requires that the chat's current fence is the writer's.
+
+-- What a commit answers whose fence is not the current one: by its receipt, if it was made before.
+local function late_commit(record, fence, receipt)
+  local stamp = stamp_of(receipt)
+  local by, revision
+  if stamp then by, revision = match(stamp, '^%d+:(%d+):?(.*)$') end
+  if by == fence then return 'K- ' .. revision end
+  return record and 'ks' or 'ka'
+end
+
 local function commit(k, fence, note, at)
   local chat = ARGV[6 + k]
   local ends, effects = ARGV[at] == 'r', at + 1
   local receipt = ARGV[effects + 2] ~= '' and ARGV[effects + 2] or chat .. ' #' .. ARGV[effects + 1]
   local record = record_of(k, chat)
-  if not record or find(record, fence .. ' ', 1, true) ~= 1 then
-    local stamp = stamp_of(receipt)
-    local by, revision
-    if stamp then by, revision = match(stamp, '^%d+:(%d+):?(.*)$') end
-    if by == fence then return 'K- ' .. revision end
-    return record and 'ks' or 'ka'
-  end
+  if not record or find(record, fence .. ' ', 1, true) ~= 1 then return late_commit(record, fence, receipt) end
   local revision, more, has_row = apply_effects(chat, fence, effects, stamp_stem .. fence)
   if not revision then return 'ks' end
   if has_row then
@@ -27,4 +34,16 @@ local function commit(k, fence, note, at)
     hand_over(chat, record, fence, note)
   end
   return 'K' .. more .. ' ' .. revision
+end
+
+-- The same for 'D', whatever else the batch does to this chat.
+local function commit_and_end(k, fence, note, at)
+  local chat, new = ARGV[6 + k], ARGV[at + 2]
+  local record = record_of(k, chat)
+  if not record or find(record, fence .. ' ', 1, true) ~= 1 then return late_commit(record, fence, ARGV[at]) end
+  local json, ttl, kept, wake = ARGV[at + 3], ARGV[at + 4], ARGV[at + 5], ARGV[at + 6]
+  if not store_checkpoint(chat, fence, ARGV[at + 1], new, json, ttl, kept, wake) then return 'ks' end
+  ids[ARGV[at]] = stamp_stem .. fence .. ':' .. new
+  hand_over(chat, record, fence, note)
+  return 'K- ' .. new
 end

@@ -84,7 +84,10 @@ local function move_aside(k, what, name)
   local value = call('HGET', from, field)
   if not value then return 'F' end
   call('HDEL', from, field)
-  if what == 'checkpoint' then call('HDEL', row, 'x', 'n') end
+  if what == 'checkpoint' then
+    call('HDEL', row, 'x', 'n')
+    appoint(chat, row)
+  end
   if what == 'marker' then call('HDEL', row, 'y') end
   call('HSET', base .. 'damaged', what .. ' ' .. chat .. ' ' .. name .. ' ' .. format('%.0f', now_ms), value)
   return 'F'

@@ -1,34 +1,57 @@
--- stranded: chats whose oldest record has been due for a while and that no live replica holds or waits for (D1).
+-- stranded: chats whose oldest record has been due for a while, or whose appointment has been over for a while, and that
+-- no live replica holds or waits for (D1, H10).
 --
 -- KEYS  1 holders
 -- ARGV  1 base  2 idleMs  3 limit
--- Reply { chat ... }. Chats somebody works on are looked at again later: their place in the index moves back, so that
--- they never hide the stranded ones behind them.
--- Invariants: I12 needs it: a record whose replica died is found again. Changes nothing but the index.
+-- Reply { chat ... }, each once. Chats somebody works on are passed over; at most a thousand of an index a call.
+-- Invariants: none of its own; it only names, and grants are made elsewhere.
 local call, match = redis.call, string.match
 local base, limit = ARGV[1], tonumber(ARGV[3])
 local clock = call('TIME')
 local now_ms = math.floor(clock[1] * 1000 + clock[2] / 1000)
-local found, seen = {}, 0
-while #found < limit and seen < 1000 do
-  local before = string.format('%.0f', now_ms - tonumber(ARGV[2]))
-  local chats = call('ZRANGEBYSCORE', base .. 'due', '-inf', before, 'LIMIT', #found, limit)
-  if #chats == 0 then break end
-  for _, chat in ipairs(chats) do
-    seen = seen + 1
-    local record = call('HGET', KEYS[1], chat)
-    local of = record and match(record, '^%d+ ([^|]+):')
-    local busy = of and call('EXISTS', base .. 's:' .. of) == 1
-    if not busy then
-      for _, entry in ipairs(call('LRANGE', base .. 'q:' .. chat, 0, 9)) do
-        busy = busy or call('EXISTS', base .. 's:' .. match(entry, '^(.*):[^:]* ')) == 1
+local before = string.format('%.0f', now_ms - tonumber(ARGV[2]))
+local found, known = {}, {}
+
+local function is_busy(chat)
+  local record = call('HGET', KEYS[1], chat)
+  local of = record and match(record, '^%d+ ([^|]+):')
+  if of and call('EXISTS', base .. 's:' .. of) == 1 then return true end
+  for _, entry in ipairs(call('LRANGE', base .. 'q:' .. chat, 0, 9)) do
+    if call('EXISTS', base .. 's:' .. match(entry, '^(.*):[^:]* ')) == 1 then return true end
+  end
+  return false
+end
+
+-- An appointment belongs to a checkpoint: one that has expired took it along.
+local function is_kept(chat)
+  local row = call('HMGET', base .. 'c:' .. chat, 'c', 'x', 'w')
+  return row[1] and row[3] and (row[2] == 'P' or tonumber(row[2] or 0) > now_ms)
+end
+
+local function look(index, keep)
+  local from, seen = 0, 0
+  while #found < limit and seen < 1000 do
+    local chats = call('ZRANGEBYSCORE', index, '-inf', before, 'LIMIT', from, 100)
+    if #chats == 0 then return end
+    for _, chat in ipairs(chats) do
+      seen = seen + 1
+      if not keep(chat) then
+        call('ZREM', index, chat)
+      else
+        from = from + 1
+        if not known[chat] and #found < limit and not is_busy(chat) then
+          known[chat] = true
+          found[#found + 1] = chat
+        end
       end
-    end
-    if busy then
-      call('ZADD', base .. 'due', string.format('%.0f', now_ms), chat)
-    elseif #found < limit then
-      found[#found + 1] = chat
     end
   end
 end
+
+local function has_records(chat)
+  return call('EXISTS', base .. 'jq:' .. chat) == 1
+end
+
+look(base .. 'due', has_records)
+look(base .. 'wakes', is_kept)
 return found

@@ -1,0 +1,104 @@
+-- short-cuts: the common cases of a take that reads and of a commit that stores a checkpoint, for the batch's main loop.
+-- They decide what take and commit decide; whatever is not a common case is left to those, with nothing written.
+-- KEYS and ARGV as batch-context says.
+--
+-- Reply  the lines of take ('A') and of commit ('D')
+-- Invariants: I1, I2, I3 (nobody holds the chat); I4, I5 (the grant is the current one, and nobody waits).
+
+-- Makes the checkpoint's appointment, `after` ms from now, or ends the one that it has.
+local function appoint(chat, row, after)
+  if after then
+    local at = format('%.0f', now_ms + tonumber(after))
+    call('HSET', row, 'w', at)
+    call('ZADD', base .. 'wakes', at, chat)
+  else
+    call('HDEL', row, 'w')
+    call('ZREM', base .. 'wakes', chat)
+  end
+end
+
+-- Compares the revision and stores a checkpoint. Returns false if another one is there.
+local function store_checkpoint(chat, fence, expected, new, json, ttl, kept, wake)
+  local row = base .. 'c:' .. chat
+  local now = call('HMGET', row, 'r', 'x', 'y', 'w')
+  local revision = now[1] or ''
+  if revision ~= expected and revision ~= new then
+    local alive = now[2] and (now[2] == 'P' or tonumber(now[2]) > now_ms)
+    if expected ~= '' or alive then return false end
+  end
+  local expires = ttl == '' and 'P' or format('%.0f', now_ms + tonumber(ttl))
+  call('HSET', row, 'c', json, 'r', new, 'x', expires, 'f', fence, 'n', kept)
+  if wake ~= '' then
+    appoint(chat, row, wake)
+  elseif now[4] then
+    appoint(chat, row)
+  end
+  if expires == 'P' then
+    if now[2] ~= 'P' then call('PERSIST', row) end
+  elseif now[3] == 'P' then
+    call('PERSIST', row)
+  else
+    local ms = math.max(window_ms, tonumber(ttl), tonumber(now[3] or 0) - now_ms)
+    call('PEXPIRE', row, format('%.0f', ms))
+  end
+  return true
+end
+
+-- A take with flags and arguments as take.lua says for 'A', of a chat that nobody holds. Returns nil if it is no common case.
+local function take_reading(k, at, n)
+  local flags = ARGV[at + 1]
+  if find(flags, 'j', 1, true) or ARGV[at + 4] ~= '' or ARGV[at + 5] ~= '' then return nil end
+  local chat = ARGV[6 + k]
+  local trace = traced[k] or old_trace(k)
+  local revision, read, row = '', '', nil
+  if not trace or find(trace, 'P ', 1, true) then
+    row = redis.pcall('HMGET', base .. 'c:' .. chat, 'r', 'x', 'c', 'm', 'y', 'w')
+    if row.err then return nil end
+  end
+  local reads = find(flags, 'r', 1, true)
+  if row and (row[1] or row[4]) then
+    local expired = row[2] and row[2] ~= 'P' and tonumber(row[2]) <= now_ms
+    if row[1] and not expired then revision = row[1] end
+    if reads and row[3] and not expired then
+      payloads[#payloads + 1] = row[3]
+      read = 'c'
+      if row[6] then
+        payloads[#payloads + 1] = format('%.0f', tonumber(row[6]) - now_ms)
+        read = 'cw'
+      end
+    end
+    if reads and row[4] and not (row[5] and row[5] ~= 'P' and tonumber(row[5]) <= now_ms) then
+      payloads[#payloads + 1] = row[4]
+      read = read .. 'm'
+    end
+  end
+  local fence = next_fence(trace)
+  set[set_n + 1], set[set_n + 2] = chat, fence .. ticket_stem .. n
+  set_n = set_n + 2
+  held[held_n + 1], held[held_n + 2] = fence, chat
+  held_n = held_n + 2
+  local marks = ''
+  if ARGV[at + 2] ~= '' then
+    ended[ended_n + 1], ended[ended_n + 2] = chat .. ' ', ARGV[at + 3] .. ' ' .. ARGV[at + 2]
+    ended_n = ended_n + 2
+    marks = '+'
+  end
+  if reads then read = 'r' .. read end
+  return 'G' .. fence .. ' ' .. revision .. '|' .. (trace or '') .. '|' .. marks .. read
+end
+
+-- A commit as commit.lua says for 'D', by the current holder, with nobody waiting. Returns nil if the row is unreadable.
+local function commit_checkpoint(k, at, rest)
+  local chat, fence = ARGV[6 + k], match(rest, '^%d+')
+  local new = ARGV[at + 3]
+  local ok, stored =
+    pcall(store_checkpoint, chat, fence, ARGV[at + 2], new, ARGV[at + 4], ARGV[at + 5], ARGV[at + 6], ARGV[at + 7])
+  if not ok then return nil end
+  if not stored then return 'ks' end
+  let_go_n, gone_n = let_go_n + 1, gone_n + 1
+  let_go[let_go_n], gone[gone_n] = fence, chat
+  ended[ended_n + 1], ended[ended_n + 2] = chat, rest .. ' ' .. session
+  ended[ended_n + 3], ended[ended_n + 4] = ARGV[at + 1], stamp_stem .. fence .. ':' .. new
+  ended_n = ended_n + 4
+  return 'K- ' .. new
+end
