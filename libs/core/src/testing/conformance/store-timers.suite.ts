@@ -173,7 +173,15 @@ function turnTests({ it, expect }: TestApi, fixture: StoreFixture): void {
       expect(await stranded(store)).toEqual([])
       const third = await take()
       expect(third.state?.dueInMs).toBeUndefined()
-      await third.release()
+      const again = checkpoint(`${third.fence}:1`)
+      const { revision } = written
+      await bed.until(third.commit({ checkpoint: again, expectedRevision: revision, wakeInMs: 20 }))
+      // A commit that knows nothing of appointments ends it too.
+      const fourth = await take()
+      const last = checkpoint(`${fourth.fence}:1`)
+      await bed.until(fourth.commit({ inboundId: 'm1', checkpoint: last, expectedRevision: again.revision }))
+      await bed.pass(100)
+      expect(await stranded(store)).toEqual([])
       await bed.until(coordinator.stop())
     }),
   )
