@@ -1,6 +1,7 @@
 /** What a bot refuses at construction, and what it warns of at start (B2, C1, H1, S1, K2). */
 import { describe, expect, it } from '@jest/globals'
 import { Bot, ConfigError, MemoryStore, type BotConfig, type Logger, type Store } from '../../src/index.js'
+import { resolveOptions } from '../../src/bot/options.js'
 import { FakeProvider, MemoryCoordinationHub, MemoryCoordinator } from '../../src/testing/index.js'
 
 const provider = new FakeProvider()
@@ -114,6 +115,52 @@ describe('options that can never work', () => {
     )
     expect(() => bot.schedule('whenever', () => undefined)).toThrow(/"whenever".*cannot be read/)
     expect(() => bot.every('soon' as '1s', () => undefined)).toThrow(/"every" is "soon"/)
+  })
+})
+
+describe('defaults', () => {
+  it('C1: of coordination, and of what belongs to it', () => {
+    const { conversation, ...options } = resolveOptions(
+      { provider, coordination: { coordinator } },
+      plainStore,
+    )
+    expect(options).toMatchObject({
+      turnWaitMs: 120_000,
+      settleMs: 60_000,
+      providerDownMs: 60_000,
+      exclusive: false,
+      drainMs: 10_000,
+    })
+    expect(conversation).toMatchObject({
+      forward: false,
+      fallback: 'drop',
+      notifyMessage: null,
+      ttlMs: 300_000,
+      maxAnswerBytes: 16_384,
+      markers: false,
+    })
+    const polling = new FakeProvider({ capabilities: { exclusiveSession: true } })
+    const exclusive = (providerSession?: 'auto' | 'leader' | 'shared') =>
+      resolveOptions(
+        {
+          provider: polling,
+          coordination: { coordinator, ...(providerSession === undefined ? {} : { providerSession }) },
+        },
+        plainStore,
+      ).exclusive
+    expect([exclusive(), exclusive('auto'), exclusive('leader'), exclusive('shared')]).toEqual([
+      true,
+      true,
+      true,
+      false,
+    ])
+  })
+
+  it('H1: what is handed over lives as long as the longest wait', () => {
+    const ttlOf = (config: object) =>
+      resolveOptions({ provider, coordination: { coordinator }, ...config }, plainStore).conversation.ttlMs
+    expect(ttlOf({ conversation: { timeout: '20m' } })).toBe(1_200_000)
+    expect(ttlOf({ coordination: { coordinator, handover: { ttl: '1m' } } })).toBe(60_000)
   })
 })
 
