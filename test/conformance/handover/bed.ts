@@ -54,6 +54,10 @@ export interface HandoverBed {
   stored(chatKey: string): Promise<Stored>
   /** Records of the chat that nobody has acknowledged. */
   pending(chatKey: string): Promise<number>
+  /** Puts a text in the place of a stored value, as a broken writer would. Of `record`: the chat's oldest. */
+  plant(chatKey: string, what: 'checkpoint' | 'marker' | 'record' | 'outbox', text: string): Promise<void>
+  /** What was moved aside of the chat, as it was. */
+  aside(chatKey: string, what: 'checkpoint' | 'marker'): Promise<string | undefined>
   /** Stops what still runs. */
   close(): Promise<void>
 }

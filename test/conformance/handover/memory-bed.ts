@@ -52,9 +52,32 @@ export class MemoryBed implements HandoverBed {
 
   async stored(chatKey: string): Promise<Stored> {
     // Only openState tells of markers, and it would raise the store's fence.
-    const { data } = this.store as unknown as { data: { readState(key: string): StateParts } }
+    const { data } = this.store as unknown as Insides
     const { checkpoint, marker } = data.readState(chatKey)
     return checkpoint !== null ? 'checkpoint' : marker !== null ? 'marker' : 'none'
+  }
+
+  async plant(
+    chatKey: string,
+    what: 'checkpoint' | 'marker' | 'record' | 'outbox',
+    text: string,
+  ): Promise<void> {
+    const { data } = this.store as unknown as Insides
+    const row = data.row(chatKey)
+    const now = this.clock.now()
+    if (what === 'checkpoint') row.writeCheckpoint(text, `planted-${now}`, undefined, now)
+    else if (what === 'marker') row.writeMarker(text, undefined, now)
+    else if (what === 'outbox') data.outbox.chats.set(chatKey, new Map([['r:planted/-/0/0', text]]))
+    else {
+      const oldest = [...(data.journal.chats.get(chatKey)?.pending ?? [])][0]
+      if (oldest === undefined) throw new Error('There is no record to put it in the place of.')
+      oldest.json = text
+    }
+  }
+
+  async aside(chatKey: string, what: 'checkpoint' | 'marker'): Promise<string | undefined> {
+    const { data } = this.store as unknown as Insides
+    return data.asides.get(`${what} of ${chatKey}`)
   }
 
   async pending(chatKey: string): Promise<number> {
@@ -88,6 +111,20 @@ export class MemoryBed implements HandoverBed {
     const hub = this.options.apart === true ? this.makeHub() : this.hub
     const wrap = (backend: Parameters<CallFaults['backend']>[0]) => faults.backend(backend)
     return { store, coordinator: new MemoryCoordinator({ ...options, hub, wrap }) }
+  }
+}
+
+/** What a test can reach of a memory store that nobody else can. */
+interface Insides {
+  data: {
+    row(key: string): {
+      writeCheckpoint(json: string, revision: string, ttlMs: undefined, now: number): void
+      writeMarker(json: string, ttlMs: undefined, now: number): void
+    }
+    asides: Map<string, string>
+    outbox: { chats: Map<string, Map<string, string>> }
+    journal: { chats: Map<string, { pending: Set<{ json: string }> }> }
+    readState(key: string): StateParts
   }
 }
 

@@ -17,21 +17,31 @@ export interface ChatState {
   /** With durability: the oldest record that is not acknowledged. */
   record?: JournalRecord | null
   /**
-   * There is a checkpoint with an appointment (`Effects.wakeInMs`): milliseconds until it, by the store's clock; 0 or
-   * less once it is over. Absent: none, or the store keeps none.
+   * With durability: there is a checkpoint with an appointment (`Effects.wakeInMs`): milliseconds until it, by the
+   * store's clock; 0 or less once it is over. Absent: none, or the store keeps none.
    */
   dueInMs?: number
   /** With durability: sends known for that record and the checkpoint. */
   outbox?: OutboxEntry[]
   /** State of the user asked for, null if there is none; absent: not read, ask the `UserStore`. */
   user?: UserRecord | null
-  /** A stored value could not be read (corrupt, unknown version): it was moved aside; report it. */
-  damaged?: { what: string; key: string; error: string }[]
+  /** Stored values that could not be read (corrupt, of an unknown version): the rest of the state is as if they were
+   * not there. Whoever opened the chat reports them, has them set aside and goes on without. */
+  damaged?: Damage[]
+}
+
+/** A stored value that cannot be read. */
+export interface Damage {
+  what: 'checkpoint' | 'marker' | 'record' | 'outbox' | 'user'
+  /** Where it is: the chat key; of a record `<chat key> <record id>`; or the user id. */
+  key: string
+  /** Says what is wrong; not the value, which may be anybody's secret. */
+  error: string
 }
 
 /** What to read. */
 export interface ReadOptions {
-  /** Also `record` and `outbox`. */
+  /** Also `record`, `outbox` and `dueInMs`. */
   journal?: boolean
   /** Also this user's state (`ctx.user`), where it can be had in the same trip; else `user` stays absent. */
   user?: string
@@ -101,6 +111,12 @@ export abstract class StateStore {
    * revision is the expected one. Idempotent by `commitId` for at least 2 × `leaseMs`.
    */
   abstract commitState(key: string, fence: number, commitId: string, effects: Effects): Promise<CommitResult>
+  /**
+   * Keeps a copy of an unreadable checkpoint or marker where an operator finds it, for a week or longer, and removes it
+   * from the chat. Idempotent; does nothing if it can be read. Without this method the next commit of the chat removes it.
+   * @returns where the copy is, in words for a log.
+   */
+  setAside?(key: string, what: 'checkpoint' | 'marker'): Promise<string>
   /** True if an effect of this inbound id was committed within `dedupeMs`. */
   abstract isCommitted(key: string, inboundId: string): Promise<boolean>
 }

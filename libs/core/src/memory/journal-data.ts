@@ -188,11 +188,19 @@ export class JournalData {
       v: 1,
       id: row.id,
       seq: row.seq,
-      message: JSON.parse(row.json) as Message,
+      message: readMessage(row.json),
       attempts: row.attempts,
     }
     if (row.lastError !== undefined) record.lastError = row.lastError
     if (waitMs > 0 && row.status === 'pending') record.waitMs = waitMs
     return record
   }
+}
+
+/** @throws Error if it is no message. */
+function readMessage(json: string): Message {
+  const message = JSON.parse(json) as Partial<Message> | null
+  const whole = [message?.id, message?.chatId, message?.body].every((part) => typeof part === 'string')
+  if (!whole) throw new Error('it has not the form of a message')
+  return message as Message
 }

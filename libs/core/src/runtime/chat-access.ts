@@ -13,7 +13,14 @@ import type { CheckpointStore } from '../contracts/checkpoint-store.js'
 import type { Clock } from '../contracts/clock.js'
 import type { Turn } from '../contracts/coordinator.js'
 import { BotmeshError, LeaseLostError } from '../contracts/errors.js'
-import type { ChatState, CommitResult, Effects, ReadOptions, StateStore } from '../contracts/state-store.js'
+import type {
+  ChatState,
+  CommitResult,
+  Damage,
+  Effects,
+  ReadOptions,
+  StateStore,
+} from '../contracts/state-store.js'
 import type { Store } from '../contracts/store.js'
 
 export interface ChatAccess {
@@ -125,8 +132,15 @@ export class PlainAccess implements ChatAccess {
   }
 
   async open(): Promise<ChatState> {
-    const checkpoint = await this.store.getCheckpoint(this.key)
-    return { checkpoint, marker: null, revision: checkpoint?.revision ?? null }
+    try {
+      const checkpoint = await this.store.getCheckpoint(this.key)
+      return { checkpoint, marker: null, revision: checkpoint?.revision ?? null }
+    } catch (error) {
+      // An outage is the caller's; a value that cannot be read would otherwise stop its chat for ever.
+      if (error instanceof BotmeshError) throw error
+      const damage: Damage = { what: 'checkpoint', key: this.key, error: String(error) }
+      return { checkpoint: null, marker: null, revision: null, damaged: [damage] }
+    }
   }
 
   isCommitted(): Promise<boolean> {

@@ -7,13 +7,13 @@ import type { Clock } from '../contracts/clock.js'
 import type { Turn } from '../contracts/coordinator.js'
 import { LeaseLostError, StoreError } from '../contracts/errors.js'
 import type { JournalRecord } from '../contracts/journal.js'
-import type { OutboxEntry } from '../contracts/outbox.js'
 import type { Message } from '../contracts/message.js'
-import type { ChatState } from '../contracts/state-store.js'
+import type { OutboxEntry } from '../contracts/outbox.js'
+import type { ChatState, Damage } from '../contracts/state-store.js'
 import type { Store } from '../contracts/store.js'
 import { parseChatKey } from '../kernel/chat-key.js'
 import type { ConversationEngine } from '../conversation/port.js'
-import { waitTimerId } from '../conversation/wait.js'
+import { waitTimerId } from '../kernel/wait-timer.js'
 import {
   isStateStore,
   PlainAccess,
@@ -89,20 +89,21 @@ export class SpanFactory {
     return engine.persists && engine.localRevision(key) === undefined ? undefined : NOTHING_READ
   }
 
-  /** What the chat's work starts from, or `nothing` if there is none for this turn. */
+  /** What the chat's work starts from, `nothing` if there is none for this turn, or `again` if it was what could not be
+   * read, and is out of the way now. */
   async read(
     key: string,
     turn: GrantedTurn | null,
     access: ChatAccess,
     work: Work,
-  ): Promise<Opened | 'nothing'> {
+  ): Promise<Opened | 'nothing' | 'again'> {
     if (work.kind === 'timer') return this.readForTimer(key, turn, access)
     const { journal, graceMs } = this.options
     if (work.kind === 'message' && !journal && turn !== null && (await access.isCommitted(work.message.id))) {
       return 'nothing'
     }
     const state = await this.state(key, turn, access)
-    for (const damage of state?.damaged ?? []) this.reportDamage(damage)
+    if (state?.damaged !== undefined && (await this.setAside(key, access, state.damaged))) return 'again'
     if (!journal) return state === undefined ? NOTHING_READ : { state, record: null }
     const record = state?.record ?? null
     if (record !== null) return { state, record }
@@ -141,6 +142,10 @@ export class SpanFactory {
       findRecord: (chat, recordId) => this.findRecord(chat, recordId),
       ended: () => this.live.delete(span),
     })
+    // Where the store has not moved it aside: overwritten, so that it is reported once.
+    for (const { what } of state?.damaged ?? []) {
+      if (what === 'checkpoint' || what === 'marker') span.stage({ [what]: null })
+    }
     this.live.add(span)
     return span
   }
@@ -203,7 +208,7 @@ export class SpanFactory {
     const { store, outbox, gate, clock, provider, resendUncertain, report } = this.options
     if (!outbox || store.outbox === undefined) return null
     const timer = timerOf(work, opened, local)
-    const sends = opened.sends ?? opened.state?.outbox ?? []
+    const sends = [...(opened.sends ?? opened.state?.outbox ?? []), ...unreadableEntries(opened.state)]
     return new SpanOutbox({
       // A timer meets its own sends only: others belong to a record that waits.
       known: timer === null ? sends : sends.filter(({ key }) => key.startsWith(timerSends(timer))),
@@ -217,13 +222,38 @@ export class SpanFactory {
     })
   }
 
-  private reportDamage(damage: { what: string; key: string; error: string }): void {
-    this.options.report(
-      new StoreError(
-        `A stored ${damage.what} of "${damage.key}" could not be read and was moved aside: ${damage.error}`,
-        { store: this.options.store.kind, operation: 'open', key: damage.key },
-      ),
-    )
+  /**
+   * Reports what cannot be read and moves it out of the way, so that the chat goes on: a record to the dead letters.
+   * @returns true if there was such a record: what comes after it is worked on under another turn.
+   */
+  private async setAside(key: string, access: ChatAccess, damaged: readonly Damage[]): Promise<boolean> {
+    const { store, report } = this.options
+    let again = false
+    for (const { what, key: place, error } of damaged) {
+      let put = 'left out'
+      if (what === 'record') {
+        await store.journal?.fail(
+          key,
+          place.slice(key.length + 1),
+          access.fence,
+          `unreadable: ${error}`,
+          null,
+        )
+        put = 'put among the dead letters'
+        again = true
+      } else if (what === 'checkpoint' || what === 'marker') {
+        const aside = await store.setAside?.(key, what)
+        put = aside === undefined ? 'removed with the next commit' : `moved aside (${aside})`
+      }
+      report(
+        new StoreError(`A stored ${what} of "${place}" cannot be read and is ${put}: ${error}`, {
+          store: store.kind,
+          operation: 'open',
+          key: place,
+        }),
+      )
+    }
+    return again
   }
 }
 
@@ -246,6 +276,15 @@ function timerOf(work: Work, { state, overdue }: Opened, local: string | null) {
 }
 
 const NOTHING_READ: Opened = { state: undefined, record: null }
+
+/** Stand in for entries that cannot be read, so that the commit drops them. */
+function unreadableEntries(state: ChatState | undefined): OutboxEntry[] {
+  const damaged = state?.damaged?.filter(({ what }) => what === 'outbox') ?? []
+  return damaged.map(({ key }) => {
+    const name = key.slice(key.indexOf(' ') + 1)
+    return { v: 1, key: name, hash: '', content: {}, status: 'failed' }
+  })
+}
 
 function targetOfMessage(message: { chatId: string; participant?: string }) {
   return message.participant === undefined

@@ -59,10 +59,10 @@ export class TurnRunner {
     try {
       // What need not be waited for is not: a bot alone spends its time on promises, not on work.
       const opened = spans.unread(key, turn, work) ?? (await spans.read(key, turn, access, work))
-      const waitMs = opened === 'nothing' ? 0 : (opened.record?.waitMs ?? 0)
-      if (opened === 'nothing' || waitMs > 0) {
+      const waitMs = typeof opened === 'string' ? 0 : (opened.record?.waitMs ?? 0)
+      if (typeof opened === 'string' || waitMs > 0) {
         await access.abandon({ unused: true })
-        if (waitMs > 0) this.options.wakeIn(key, waitMs)
+        if (waitMs > 0 || opened === 'again') this.options.wakeIn(key, waitMs)
         return
       }
       span = spans.span(key, turn, access, work, opened, this.isFinal(opened.record))
