@@ -4,6 +4,7 @@ import type { HookResults } from '../contracts/checkpoint-store.js'
 import type { Message, Outgoing, Sent } from '../contracts/message.js'
 import type { Store } from '../contracts/store.js'
 import type { ConversationEngine, TurnScope } from '../conversation/port.js'
+import { silentMessage } from '../conversation/timeouts.js'
 import type { SendGate } from '../runtime/send-gate.js'
 import type { Span } from '../runtime/span.js'
 import type { SpanHandler } from '../runtime/turn-runner.js'
@@ -148,17 +149,7 @@ export class Dispatcher implements SpanHandler, ContextHost {
   }
 
   private silence(span: Span): Message {
-    const { chatId, participant } = span.target
-    return {
-      id: '',
-      chatId,
-      from: participant ?? chatId,
-      type: 'other',
-      body: '',
-      isGroup: participant !== undefined,
-      ...(participant === undefined ? {} : { participant }),
-      timestamp: this.options.now(),
-    }
+    return silentMessage(span.target, this.options.now())
   }
 }
 

@@ -1,4 +1,5 @@
 /** What a run begins with, and whom it belongs to. */
+import type { Message } from '../contracts/message.js'
 import type { Answer } from './answers.js'
 import type { KeptMark } from './ledger.js'
 import type { Definition } from './definitions.js'
@@ -15,6 +16,8 @@ export interface RunStart {
   /** Checkpoints are kept of it. */
   stores: boolean
   revision: string | null
+  /** What `c.message` is until one comes, where the span has none. */
+  message?: Message
   /** Messages for its next questions. */
   held?: Answer[]
   /** The answer that its step begins with, as the store has it (H7). */

@@ -64,7 +64,7 @@ export class Run implements FrameHost, Standing {
     this.stepName = start.stepName
     this.revision = start.revision
     this.scope = scope
-    this.#message = answerOf(scope)?.message ?? null
+    this.#message = answerOf(scope)?.message ?? start.message ?? null
     this.chatId = scope.message?.chatId ?? parseChatKey(key)?.chatId ?? key
     this.ledger = new Ledger(this.host, this, start.stores, scope.coordinated, start.touched, (error) => {
       const lost = judgeLateWrite(this, error)

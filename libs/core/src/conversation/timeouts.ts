@@ -5,6 +5,8 @@
  * A later question's timeout ends up at the first one too: the answers before it are not stored (H11), and nobody is
  * there to be asked again. A fallback answers a message, and there is none: what cannot be resumed stays for the next.
  */
+import type { Message } from '../contracts/message.js'
+import { parseChatKey } from '../kernel/chat-key.js'
 import { decideArrival } from '../kernel/handover-policy.js'
 import { goOn, startFrom, usable, type ArrivalHost } from './arrivals.js'
 import type { TurnScope } from './port.js'
@@ -23,6 +25,25 @@ export async function timeOutStored(engine: ArrivalHost, scope: TurnScope): Prom
     return
   }
   const start = startFrom(engine, scope, checkpoint, definition, decision)
+  const address = parseChatKey(scope.key) ?? { chatId: scope.key }
+  start.message = silentMessage(address, host.clock.now())
   const skipSends = checkpoint.wait?.sends ?? 0
   goOn(engine, scope, start, decision, { skipSends, timedOutMs: checkpoint.wait?.timeoutMs ?? 0 })
+}
+
+/** What `c.message` and `ctx.message` are where nobody has written: a message of this chat without content or id. */
+export function silentMessage(
+  { chatId, participant }: { chatId: string; participant?: string },
+  timestamp: number,
+): Message {
+  return {
+    id: '',
+    chatId,
+    from: participant ?? chatId,
+    type: 'other',
+    body: '',
+    isGroup: participant !== undefined,
+    ...(participant === undefined ? {} : { participant }),
+    timestamp,
+  }
 }

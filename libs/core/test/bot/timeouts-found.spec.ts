@@ -137,7 +137,7 @@ describe('what the timeout finds', () => {
     await mesh.tell(b, '/help')
     kill(a)
     await mesh.clock.advance(2 * TIMEOUT_MS)
-    expect(mesh.said).toEqual(['Welcome', 'Size?', 'help', 'Too late, says replica-1'])
+    expect(mesh.said).toEqual(['Welcome, 100', 'Size?', 'help', 'Too late, says replica-1'])
   })
 
   it('T4: a step that is cut at settleMs after its timeout is not run again and again', async () => {

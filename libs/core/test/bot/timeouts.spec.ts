@@ -32,9 +32,13 @@ for (const placement of ['shared', 'separate'] as const) {
       await mesh.clock.advance(20_000)
       const [b, c] = [await mesh.add(), await mesh.add()]
       await mesh.clock.advance(TIMEOUT_MS - 25_000)
-      expect(mesh.said).toEqual(['Welcome', 'Size?'])
+      expect(mesh.said).toEqual(['Welcome, 100', 'Size?'])
       await mesh.clock.advance(20_000)
-      expect(mesh.said).toEqual(['Welcome', 'Size?', expect.stringMatching(/^Too late, says replica-[12]$/)])
+      expect(mesh.said).toEqual([
+        'Welcome, 100',
+        'Size?',
+        expect.stringMatching(/^Too late, says replica-[12]$/),
+      ])
       const handovers = [b, c].flatMap((replica) => mesh.payloads(replica, 'coordination:handover'))
       expect(handovers).toMatchObject([{ key: KEY, name: 'order', outcome }])
       await mesh.clock.advance(10 * TIMEOUT_MS)
@@ -54,7 +58,7 @@ for (const placement of ['shared', 'separate'] as const) {
       kill(b)
       await mesh.add()
       await mesh.clock.advance(3 * TIMEOUT_MS)
-      expect(mesh.said).toEqual(['Welcome', 'Size?', 'Size M', 'Welcome', 'Size?', 'Size L'])
+      expect(mesh.said).toEqual(['Welcome, 100', 'Size?', 'Size M', 'Welcome, 200', 'Size?', 'Size L'])
     })
 
     it('T5, scenario 31: the timer of a replica that lives comes first, and no other one acts', async () => {
@@ -62,7 +66,7 @@ for (const placement of ['shared', 'separate'] as const) {
       const b = await mesh.add()
       await mesh.tell(a, 'order')
       await mesh.clock.advance(3 * TIMEOUT_MS)
-      expect(mesh.said).toEqual(['Welcome', 'Size?', 'Too late, says replica-0'])
+      expect(mesh.said).toEqual(['Welcome, 100', 'Size?', 'Too late, says replica-0'])
       expect(mesh.payloads(b, 'coordination:handover')).toEqual([])
     })
 
@@ -74,7 +78,7 @@ for (const placement of ['shared', 'separate'] as const) {
       await mesh.clock.advance(2 * TIMEOUT_MS)
       a.clock.resume()
       await mesh.clock.advance(TIMEOUT_MS)
-      expect(mesh.said).toEqual(['Welcome', 'Size?', 'Too late, says replica-1'])
+      expect(mesh.said).toEqual(['Welcome, 100', 'Size?', 'Too late, says replica-1'])
     })
 
     it('D2: a replica that dies between its send and its commit has sent; the next one acts and does not repeat it', async () => {
@@ -145,7 +149,7 @@ describe('who fires it', () => {
     kill(a)
     await mesh.add()
     await mesh.clock.advance(5 * TIMEOUT_MS)
-    expect(mesh.said).toEqual(['Welcome', 'Size?'])
+    expect(mesh.said).toEqual(['Welcome, 100', 'Size?'])
   })
 
   it('P4: of an exclusive transport, whoever leads it now', async () => {
@@ -156,7 +160,7 @@ describe('who fires it', () => {
     await mesh.run(a.bot.stop())
     await mesh.run(b.bot.ready)
     await mesh.clock.advance(2 * TIMEOUT_MS)
-    expect(mesh.said).toEqual(['Welcome', 'Size?', 'Too late, says replica-1'])
+    expect(mesh.said).toEqual(['Welcome, 100', 'Size?', 'Too late, says replica-1'])
   })
 
   it('B1: without coordination, the process that was started again', async () => {
@@ -179,11 +183,11 @@ describe('who fires it', () => {
     const second = await start('second')
     await clock.advance(10_000)
     const said = () => platform.sent.map(({ text }) => text)
-    expect(said()).toEqual(['Welcome', 'Size?', 'Too late, says second'])
+    expect(said()).toEqual(['Welcome, 100', 'Size?', 'Too late, says second'])
     // A live process needs no second look at its own waits.
     await Promise.all([second.provider.receive({ body: 'order', id: '2' }), clock.advance(10)])
     await clock.advance(3 * TIMEOUT_MS)
-    expect(said().slice(3)).toEqual(['Welcome', 'Size?', 'Too late, says second'])
+    expect(said().slice(3)).toEqual(['Welcome, 100', 'Size?', 'Too late, says second'])
     await Promise.all([second.bot.stop(), clock.advance(20_000)])
   })
 })

@@ -22,7 +22,7 @@ export const asking =
   (persistent = true) =>
   (bot: Bot): void => {
     const flow = bot.flow('order', { on: 'order' }).step('size', async (c) => {
-      await c.say('Welcome')
+      await c.say(`Welcome, ${c.message.from}`)
       const size = await c.ask('Size?', { timeout: TIMEOUT_MS }).catch(() => null)
       await c.say(size === null ? `Too late, says ${bot.name}` : `Size ${size}`)
     })
