@@ -119,6 +119,8 @@ export class TurnRunner {
     const error = span.lostBy ?? span.cutBy ?? new LeaseLostError(span.key, 'settled', fenceOf(span))
     span.cut(error)
     engine.suspend(span.key, error)
+    // Told here: nothing else would say that a step was too long for its turn (T4).
+    if (error.reason === 'settled') this.options.leaseLost(span.key, error)
   }
 
   private conclude(span: Span, access: ChatAccess): Promise<void> | undefined {
@@ -139,12 +141,26 @@ export class TurnRunner {
     if (span.failure !== undefined) this.reportFailure(span, span.failure.error)
     if (span.cutBy === null) {
       const saved = this.options.handler.save(span)
-      if (saved !== undefined) await saved
+      if (saved !== undefined && !(await this.savedWell(span, saved))) return this.failAttempt(span, access)
     }
     const effects = this.effectsOf(span)
     if (Object.keys(effects).length > 0) return this.landed(span, await access.finish(effects))
     await access.abandon()
     this.options.handler.handled(span)
+  }
+
+  /** False if the attempt has failed: what `ctx.user` holds can never be stored (D3). An outage is no attempt. */
+  private async savedWell(span: Span, saved: Promise<void>): Promise<boolean> {
+    try {
+      await saved
+      return true
+    } catch (error) {
+      if (error instanceof BotmeshError && error.retryable) throw error
+      span.failure ??= { error, of: 'handler' }
+      if (span.recordId !== null) return false
+      this.reportFailure(span, error)
+      return true
+    }
   }
 
   private effectsOf(span: Span): Effects {

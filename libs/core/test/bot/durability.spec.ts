@@ -118,6 +118,23 @@ for (const placement of ['shared', 'separate'] as const) {
       expect(mesh.said).toEqual(['B', 'A'])
     })
 
+    it('D3: a ctx.user that can never be stored fails the attempt, and does not block its chat for ever', async () => {
+      const [a] = await two(
+        (bot) =>
+          bot.onMessage(async (ctx) => {
+            if (ctx.body === 'poison') ctx.user['self'] = ctx.user
+            else await ctx.reply(ctx.body)
+          }),
+        { placement, config: { durability: { maxAttempts: 2, retryMs: 100 } } },
+      )
+      await mesh.tell(a, 'poison', { id: 'poison' })
+      await mesh.tell(a, 'next')
+      await mesh.until(() => mesh.said.length === 1, 60_000)
+      expect(mesh.said).toEqual(['next'])
+      expect(await a.bot.deadLetters.list()).toMatchObject([{ record: { id: 'poison', attempts: 2 } }])
+      expect(a.errors.at(-1)).toBeInstanceOf(DeadLetterError)
+    })
+
     it('D2: a repeated attempt does not send again what it had sent', async () => {
       let failures = 1
       const [a] = await two(

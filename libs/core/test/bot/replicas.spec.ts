@@ -128,6 +128,8 @@ for (const placement of ['shared', 'separate'] as const) {
       for (const error of late) expect(error).toMatchObject({ code: 'LEASE_LOST', reason: 'settled' })
       expect(mesh.said[0]).toBe('Go?')
       expect(mesh.said).not.toContain('too late')
+      const lost = mesh.payloads(a, 'coordination:lease-lost')
+      expect(lost).toEqual([{ bot: 'replica-0', key: 'fake%3Atest/100', reason: 'settled' }])
     })
 
     it('scenario 2: a handler that awaits three leases keeps its turn', async () => {
