@@ -153,6 +153,39 @@ describe.each(PLACES)('scenario 29: bad values, turns and data %s', (placement) 
   })
 })
 
+describe('H3: a state that is too large', () => {
+  it('is reported once with its chat, goes on where it is, and elsewhere to the fallback', async () => {
+    const bed = new MemoryBed('shared')
+    const large = (bot: Bot) => {
+      bot
+        .flow<{ photo: string }>('order', { on: 'order' })
+        .step('size', async (c) => {
+          c.state.photo = 'x'.repeat(1_000_001)
+          await c.ask('Size?')
+        })
+        .ask('photo', 'Photo?')
+        .persistent()
+    }
+    const options = {
+      define: large,
+      coordination: { handover: { fallback: 'notify' as const, notifyMessage: 'Sorry' } },
+    }
+    const a = await bed.replica('a', options)
+    const b = await bed.replica('b', options)
+    await tell(bed, a, 'order')
+    expect(await bed.stored(CHAT_KEY)).toBe('marker')
+    await tell(bed, a, 'M')
+    expect(bed.said).toEqual(['Size?', 'Photo?'])
+    expect(a.errors.map(String)).toEqual([
+      expect.stringContaining(`State of flow "order" in "${CHAT_KEY}" cannot be stored: c.state.photo`),
+    ])
+    await tell(bed, b, 'L')
+    expect(bed.said.slice(2)).toEqual(['Sorry'])
+    expect(b.handovers).toMatchObject([{ outcome: 'notified', reason: 'state' }])
+    await bed.close()
+  })
+})
+
 describe('scenario 29: bad values, one process alone', () => {
   it('a checkpoint that is corrupt is reported, and the chat goes on', async () => {
     const bed = new MemoryBed('shared')

@@ -214,7 +214,8 @@ export class Ledger {
     if (!this.#complained) {
       this.#complained = true
       const { name, persistent } = this.run.definition
-      const message = `State of flow "${name}" is not plain JSON: ${path} is ${what}; the flow is not handed over.`
+      const { key } = this.run
+      const message = `State of flow "${name}" in "${key}" cannot be stored: ${path} is ${what}. It goes on here, and is not handed over.`
       if (persistent) this.host.report(new ConfigError(message, { option: path, accepted: 'plain JSON' }))
       else this.host.logger.warn({ key: this.run.key, flow: name, path }, message)
     }

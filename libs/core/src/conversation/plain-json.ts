@@ -5,34 +5,43 @@
  */
 export type PlainCopy<T> = { plain: true; value: T } | { plain: false; path: string; what: string }
 
-interface Refusal {
-  path: string
-  what: string
+interface Copying {
+  refused: { path: string; what: string } | null
+  /** Characters that may still come. */
+  room: number
 }
 
 const MAX_DEPTH = 200
+/**
+ * Most that is stored of one value: characters of its texts and names, and `VALUE_CHARS` for everything else. It travels
+ * with every message of its chat, so what is larger belongs into a store of its own.
+ */
+export const MAX_CHARS = 1_000_000
+const VALUE_CHARS = 8
 
 /** @param root how the value is called in `path`, such as `c.state`. */
 export function plainCopy<T>(value: T, root: string): PlainCopy<T> {
-  const refusals: Refusal[] = []
-  const copied = copy(value, root, 0, refusals)
-  const refusal = refusals[0]
-  return refusal === undefined
-    ? { plain: true, value: copied as T }
-    : { plain: false, path: refusal.path, what: refusal.what }
+  const copying: Copying = { refused: null, room: MAX_CHARS }
+  const copied = copy(value, root, 0, copying)
+  return copying.refused === null ? { plain: true, value: copied as T } : { plain: false, ...copying.refused }
 }
 
-function copy(value: unknown, path: string, depth: number, refusals: Refusal[]): unknown {
-  if (refusals.length > 0) return undefined
+function copy(value: unknown, path: string, depth: number, copying: Copying): unknown {
+  if (copying.refused !== null) return undefined
+  copying.room -= typeof value === 'string' ? value.length : VALUE_CHARS
+  if (copying.room < 0) {
+    copying.refused = { path, what: `where it has more than ${MAX_CHARS.toLocaleString('en')} characters` }
+    return undefined
+  }
   if (value === null || typeof value === 'string' || typeof value === 'boolean') return value
   if (typeof value === 'number' && Number.isFinite(value)) return value
   if (typeof value === 'object' && depth < MAX_DEPTH) {
     if (Array.isArray(value)) {
-      return value.map((item, i) => copy(item, `${path}[${i}]`, depth + 1, refusals))
+      return value.map((item, i) => copy(item, `${path}[${i}]`, depth + 1, copying))
     }
-    if (isPlainObject(value)) return copyObject(value, path, depth, refusals)
+    if (isPlainObject(value)) return copyObject(value, path, depth, copying)
   }
-  refusals.push({ path, what: nameOf(value, depth) })
+  copying.refused = { path, what: nameOf(value, depth) }
   return undefined
 }
 
@@ -45,11 +54,12 @@ function isPlainObject(value: object): boolean {
   )
 }
 
-function copyObject(value: object, path: string, depth: number, refusals: Refusal[]): object {
+function copyObject(value: object, path: string, depth: number, copying: Copying): object {
   const out: Record<string, unknown> = {}
   for (const [key, item] of Object.entries(value)) {
     if (item === undefined) continue
-    const copied = copy(item, `${path}.${key}`, depth + 1, refusals)
+    copying.room -= key.length
+    const copied = copy(item, `${path}.${key}`, depth + 1, copying)
     // An assignment to `__proto__` would set the prototype instead.
     if (key === '__proto__')
       Object.defineProperty(out, key, { value: copied, enumerable: true, writable: true })
