@@ -19,7 +19,18 @@ async function freePort() {
 export async function startRedis() {
   const directory = await mkdtemp(join(tmpdir(), 'botmesh-bench-'))
   const port = await freePort()
-  const settings = ['--port', String(port), '--bind', '127.0.0.1', '--dir', directory, '--save', '', '--appendonly', 'no']
+  const settings = [
+    '--port',
+    String(port),
+    '--bind',
+    '127.0.0.1',
+    '--dir',
+    directory,
+    '--save',
+    '',
+    '--appendonly',
+    'no',
+  ]
   const child = spawn('redis-server', settings, { stdio: ['ignore', 'pipe', 'inherit'] })
   await new Promise((resolve, reject) => {
     child.once('error', reject)

@@ -63,4 +63,6 @@ const turns = await run(began + job.ms)
 const tookMs = performance.now() - began
 const used = process.cpuUsage(cpu)
 await contender.stop()
-process.send({ turns, tookMs, cpuUs: used.user + used.system, notes: notes.slice(0, noted) }, () => process.disconnect())
+process.send({ turns, tookMs, cpuUs: used.user + used.system, notes: notes.slice(0, noted) }, () =>
+  process.disconnect(),
+)

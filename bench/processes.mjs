@@ -26,7 +26,8 @@ export function launch(script, job) {
       for (;;) {
         const at = messages.findIndex((message) => name in message)
         if (at >= 0) return messages.splice(at, 1)[0]
-        if (child.exitCode !== null || child.signalCode !== null) throw new Error(`${script} ended before "${name}"`)
+        if (child.exitCode !== null || child.signalCode !== null)
+          throw new Error(`${script} ended before "${name}"`)
         await new Promise((resolve) => (wake = resolve))
       }
     },

@@ -1,20 +1,21 @@
 /**
- * The coordination benchmarks (a)–(f): ratios within one run, medians of interleaved rounds on one private Redis, each
+ * The coordination benchmarks (a)–(h): ratios within one run, medians of interleaved rounds on one private Redis, each
  * turn looked at by an oracle. Needs `npm run build` and a `redis-server`.
  *
- *   node bench/run.mjs [--rounds 5] [--ms 3000] [--only a,b,c,d,e,f] [--json file]
+ *   node bench/run.mjs [--rounds 5] [--ms 3000] [--only a,b,c,d,e,f,g,h] [--json file]
  */
 import { writeFile } from 'node:fs/promises'
 import { cpus, loadavg } from 'node:os'
 import { parseArgs } from 'node:util'
 import { startRedis } from './private-redis.mjs'
 import { launch, measureTurns } from './processes.mjs'
+import { durability, wholeMessages } from './whole-messages.mjs'
 
 const { values: options } = parseArgs({
   options: {
     rounds: { type: 'string', default: '5' },
     ms: { type: 'string', default: '3000' },
-    only: { type: 'string', default: 'a,b,c,d,e,f' },
+    only: { type: 'string', default: 'a,b,c,d,e,f,g,h' },
     json: { type: 'string' },
   },
 })
@@ -31,7 +32,9 @@ const verdicts = []
 function require(name, value, relation, limit, unit = '') {
   const holds = relation === '>=' ? value >= limit : value <= limit
   verdicts.push({ name, value, relation, limit, holds })
-  console.log(`  ${holds ? 'ok  ' : 'MISS'} ${name}: ${value.toFixed(2)}${unit} (${relation} ${limit}${unit})`)
+  console.log(
+    `  ${holds ? 'ok  ' : 'MISS'} ${name}: ${value.toFixed(2)}${unit} (${relation} ${limit}${unit})`,
+  )
 }
 
 /** Rounds of several contenders, one after the other, so that all meet the same weather. */
@@ -39,12 +42,18 @@ async function interleave(server, jobs, processes) {
   const results = jobs.map(() => [])
   for (let round = 0; round < rounds; round += 1) {
     for (const [n, job] of jobs.entries()) {
-      const result = await measureTurns(server, { prefix: `b${round}`, handlerMs: 0, warmUpMs: 1500, ms, ...job }, processes)
+      const result = await measureTurns(
+        server,
+        { prefix: `b${round}`, handlerMs: 0, warmUpMs: 1500, ms, ...job },
+        processes,
+      )
       results[n].push(result)
       const { overlaps, disorders } = result
       // Plain script calls exclude nobody; whoever claims to must.
-      if (job.contender !== 'raw2' && overlaps > 0) throw new Error(`${job.contender}: ${overlaps} overlapping turns`)
-      if (job.contender === 'botmesh' && disorders > 0) throw new Error(`botmesh: ${disorders} turns out of order`)
+      if (job.contender !== 'raw2' && overlaps > 0)
+        throw new Error(`${job.contender}: ${overlaps} overlapping turns`)
+      if (job.contender === 'botmesh' && disorders > 0)
+        throw new Error(`botmesh: ${disorders} turns out of order`)
     }
   }
   for (const [n, job] of jobs.entries()) {
@@ -76,10 +85,14 @@ const benchmarks = {
     require('(a) full / redlock', ratio(1, 4), '>=', 3)
     console.log('(a) one process, one turn in flight')
     const one = { chats: 10_000, inFlight: 1 }
-    const single = await interleave(server, [
-      { contender: 'raw2', ...one },
-      { contender: 'botmesh', mode: 'full', ...one },
-    ], 1)
+    const single = await interleave(
+      server,
+      [
+        { contender: 'raw2', ...one },
+        { contender: 'botmesh', mode: 'full', ...one },
+      ],
+      1,
+    )
     require('(a) one in flight: full / raw2', single(1, 0), '>=', 0.8)
   },
 
@@ -92,12 +105,19 @@ const benchmarks = {
         await server.admin.flushall()
         const script = kind === 'push' ? 'push-process.mjs' : 'handoff-process.mjs'
         const children = [0, 1].map((n) =>
-          launch(script, { port: server.port, prefix: `h${round}`, replica: `replica-${n}`, first: n === 0, handlerMs: 2, ms }),
+          launch(script, {
+            port: server.port,
+            prefix: `h${round}`,
+            replica: `replica-${n}`,
+            first: n === 0,
+            handlerMs: 2,
+            ms,
+          }),
         )
         await Promise.all(children.map((child) => child.next('ready')))
         children.toReversed().forEach((child) => child.go())
-        const notes = (await Promise.all(children.map((child) => child.next('notes')))).flatMap((one, process) =>
-          one.notes.map((note) => ({ ...note, process })),
+        const notes = (await Promise.all(children.map((child) => child.next('notes')))).flatMap(
+          (one, process) => one.notes.map((note) => ({ ...note, process })),
         )
         await Promise.all(children.map((child) => child.gone()))
         notes.sort((x, y) => x.n - y.n)
@@ -131,7 +151,10 @@ const benchmarks = {
 
   async d(server) {
     const leaseMs = 3000
-    for (const [chats, waiting] of [[10_000, 1000], [100, 10]]) {
+    for (const [chats, waiting] of [
+      [10_000, 1000],
+      [100, 10],
+    ]) {
       console.log(`(d) ${chats} turns held, ${waiting} waiting, ten seconds, leaseMs ${leaseMs}`)
       await server.admin.flushall()
       const job = { port: server.port, prefix: 'd', leaseMs }
@@ -143,7 +166,9 @@ const benchmarks = {
       const before = await server.usage()
       await pause(10_000)
       const after = await server.usage()
-      require(`(d) calls a replica a lease, ${chats} held`, (after.calls - before.calls) / 2 / (10_000 / leaseMs), '<=', 8)
+      require(`(d) calls a replica a lease, ${chats} held`, (after.calls - before.calls) /
+        2 /
+        (10_000 / leaseMs), '<=', 8)
       console.log(`  Redis ${((after.cpuUs - before.cpuUs) / 10_000).toFixed(2)} ms of CPU a second`)
       holder.child.kill('SIGKILL')
       waiter.child.kill('SIGKILL')
@@ -186,7 +211,9 @@ const benchmarks = {
   },
 
   async f(server) {
-    console.log('(f) turn with checkpoint read and fenced write of 400 bytes, two processes, 64 in flight each')
+    console.log(
+      '(f) turn with checkpoint read and fenced write of 400 bytes, two processes, 64 in flight each',
+    )
     const many = { chats: 10_000, inFlight: 64 }
     const ratio = await interleave(server, [
       { contender: 'botmesh', mode: 'full', ...many },
@@ -194,9 +221,14 @@ const benchmarks = {
     ])
     require('(f) with a checkpoint / without', ratio(1, 0), '>=', 0.8)
   },
+
+  g: (server) => wholeMessages(server, { interleave, require }),
+  h: (server) => durability(server, { interleave, require }),
 }
 
-console.log(`${cpus().length} × ${cpus()[0]?.model}, Node ${process.version}, load ${loadavg()[0].toFixed(1)}, ${rounds} rounds`)
+console.log(
+  `${cpus().length} × ${cpus()[0]?.model}, Node ${process.version}, load ${loadavg()[0].toFixed(1)}, ${rounds} rounds`,
+)
 for (const name of options.only.split(',')) {
   const server = await startRedis()
   try {
@@ -207,5 +239,9 @@ for (const name of options.only.split(',')) {
 }
 if (options.json) await writeFile(options.json, JSON.stringify(verdicts, null, 2))
 const missed = verdicts.filter((one) => !one.holds)
-console.log(missed.length === 0 ? 'All requirements hold.' : `${missed.length} of ${verdicts.length} requirements missed.`)
+console.log(
+  missed.length === 0
+    ? 'All requirements hold.'
+    : `${missed.length} of ${verdicts.length} requirements missed.`,
+)
 process.exitCode = missed.length === 0 ? 0 : 1

@@ -23,10 +23,20 @@ export async function start({ port, prefix, mode = 'full', leaseMs = 15_000, rep
       if (mode === 'state') {
         const { fence, state } = turn
         const checkpoint = {
-          v: 1, name: 'order', kind: 'flow', step: 'size', visit: 1, state: { filler },
-          wait: { question: 0, sends: 1 }, fingerprint: '0123456789abcdef', revision: `${fence}:1`,
+          v: 1,
+          name: 'order',
+          kind: 'flow',
+          step: 'size',
+          visit: 1,
+          state: { filler },
+          wait: { question: 0, sends: 1 },
+          fingerprint: '0123456789abcdef',
+          revision: `${fence}:1`,
         }
-        const done = await turn.commit({ checkpoint, expectedRevision: state?.revision ?? turn.revision ?? null })
+        const done = await turn.commit({
+          checkpoint,
+          expectedRevision: state?.revision ?? turn.revision ?? null,
+        })
         if (done.outcome !== 'committed') throw new Error(`refused: ${done.why}`)
       } else if (id !== undefined) {
         const done = await turn.commit({ inboundId: id })

@@ -4,7 +4,11 @@ import Redlock from 'redlock'
 
 export async function start({ port, prefix }) {
   const redis = new Redis(port, '127.0.0.1')
-  const redlock = new (Redlock.default ?? Redlock)([redis], { retryCount: 6000, retryDelay: 10, retryJitter: 5 })
+  const redlock = new (Redlock.default ?? Redlock)([redis], {
+    retryCount: 6000,
+    retryDelay: 10,
+    retryJitter: 5,
+  })
   redlock.on('error', () => undefined)
   return {
     async turn(key, work) {
