@@ -7,7 +7,7 @@ import { seedOfRun } from '@botmesh/core/testing'
 import { simulate, type SimulationResult } from './simulate.js'
 
 const SEEDS_OF_SUITE = 300
-const IN_A_TEST = 50
+const IN_A_TEST = 25
 
 const alone = process.env['SEED'] !== undefined && process.env['SEEDS'] === undefined
 const fresh = Number(process.env['SEEDS'] ?? 0)

@@ -46,6 +46,8 @@ export interface HandoverBed {
   replica(name: string, options: ReplicaOptions): Promise<Replica>
   /** Lets that many leases pass. */
   pass(leases: number): Promise<void>
+  /** Lets time pass until `condition` holds, at most that many leases. */
+  until(condition: () => boolean, leases: number): Promise<void>
   /** Calls `fn` after that many leases, whatever becomes of the replicas. */
   later(leases: number, fn: () => void): void
   /** What was said to the chats, by all replicas, in order. */
@@ -54,10 +56,6 @@ export interface HandoverBed {
   stored(chatKey: string): Promise<Stored>
   /** Records of the chat that nobody has acknowledged. */
   pending(chatKey: string): Promise<number>
-  /** Puts a text in the place of a stored value, as a broken writer would. Of `record`: the chat's oldest. */
-  plant(chatKey: string, what: 'checkpoint' | 'marker' | 'record' | 'outbox', text: string): Promise<void>
-  /** What was moved aside of the chat, as it was. */
-  aside(chatKey: string, what: 'checkpoint' | 'marker'): Promise<string | undefined>
   /** Stops what still runs. */
   close(): Promise<void>
 }

@@ -1,29 +1,28 @@
 /** The in-process hub and store as a place for hand-overs: turns and data together, or apart; on a manual clock. */
-import { Bot, MemoryStore, type BotEvents, type Coordinator, type Store } from '@botmesh/core'
+import { MemoryStore } from '@botmesh/core'
 import {
-  CallFaults,
+  type CallFaults,
   FakePlatform,
-  FakeProvider,
   ManualClock,
   MemoryCoordinationHub,
   MemoryCoordinator,
-  PausableClock,
+  type PausableClock,
 } from '@botmesh/core/testing'
-import { CHAT_ID, type HandoverBed, type Replica, type ReplicaOptions, type Stored } from './bed.js'
+import type { HandoverBed, Replica, ReplicaOptions, Stored } from './bed.js'
+import { InProcessReplica, type Connection, type ReplicaHost } from './in-process-replica.js'
 
 /** `shared`: turns and data in one backend, so that a commit is one step. `separate`: data in a store of its own. */
 export type Placement = 'shared' | 'separate'
 
 const LEASE_MS = 15_000
-const silent = { debug: ignore, info: ignore, warn: ignore, error: ignore }
 
-export class MemoryBed implements HandoverBed {
+export class MemoryBed implements HandoverBed, ReplicaHost {
   readonly leaseMs = LEASE_MS
   readonly clock = new ManualClock()
   readonly platform = new FakePlatform()
   readonly store = new MemoryStore({ clock: this.clock, maxIdleKeys: 100 })
   private readonly hub = this.makeHub()
-  private readonly replicas: MemoryReplica[] = []
+  private readonly replicas: InProcessReplica[] = []
 
   /** @param options.apart every replica has turns of its own: to see what is missed then. */
   constructor(
@@ -32,10 +31,16 @@ export class MemoryBed implements HandoverBed {
   ) {}
 
   async replica(name: string, options: ReplicaOptions): Promise<Replica> {
-    const replica = new MemoryReplica(this, name, options)
+    const replica = new InProcessReplica(this, name, options)
     this.replicas.push(replica)
     await replica.start()
     return replica
+  }
+
+  async until(condition: () => boolean, leases: number): Promise<void> {
+    const end = this.clock.monotonic() + leases * LEASE_MS
+    await this.clock.settle()
+    while (!condition() && this.clock.monotonic() < end) await this.clock.advance(LEASE_MS / 100)
   }
 
   async pass(leases: number): Promise<void> {
@@ -57,6 +62,7 @@ export class MemoryBed implements HandoverBed {
     return checkpoint !== null ? 'checkpoint' : marker !== null ? 'marker' : 'none'
   }
 
+  /** Puts a text in the place of a stored value, as a broken writer would. Of `record`: the chat's oldest. */
   async plant(
     chatKey: string,
     what: 'checkpoint' | 'marker' | 'record' | 'outbox',
@@ -75,6 +81,7 @@ export class MemoryBed implements HandoverBed {
     }
   }
 
+  /** What was moved aside of the chat, as it was. */
   async aside(chatKey: string, what: 'checkpoint' | 'marker'): Promise<string | undefined> {
     const { data } = this.store as unknown as Insides
     return data.asides.get(`${what} of ${chatKey}`)
@@ -104,7 +111,7 @@ export class MemoryBed implements HandoverBed {
   }
 
   /** The wrapped store of one replica and a coordinator that goes with it. */
-  connect(faults: CallFaults, clock: PausableClock): { store: Store; coordinator: Coordinator } {
+  connect(faults: CallFaults, clock: PausableClock): Connection {
     const options = { leaseMs: LEASE_MS, clock }
     const store = faults.store(this.store)
     if (this.placement === 'shared') return { store, coordinator: store.coordinator(options) }
@@ -132,75 +139,3 @@ interface StateParts {
   checkpoint: unknown
   marker: unknown
 }
-
-class MemoryReplica implements Replica {
-  readonly bot: Bot
-  readonly faults: CallFaults
-  readonly provider: FakeProvider
-  readonly errors: unknown[] = []
-  readonly handovers: Replica['handovers'] = []
-  readonly handled: BotEvents['message:handled'][] = []
-  readonly clock: PausableClock
-  private stopped = false
-
-  constructor(
-    private readonly bed: MemoryBed,
-    readonly name: string,
-    { define, coordination, config, faults }: ReplicaOptions,
-  ) {
-    this.clock = new PausableClock(bed.clock)
-    this.faults = new CallFaults({ ...faults, onCrash: () => this.clock.pause() })
-    this.provider = new FakeProvider({ platform: bed.platform })
-    const { store, coordinator } = bed.connect(this.faults, this.clock)
-    this.bot = new Bot({
-      clock: this.clock,
-      name,
-      logger: silent,
-      ...config,
-      store,
-      provider: this.faults.provider(this.provider),
-      coordination: { coordinator, ...coordination },
-    })
-    this.bot.on('error', ({ error }) => this.errors.push(error))
-    this.bot.on('coordination:handover', (event) => this.handovers.push(event))
-    this.bot.on('message:handled', (event) => this.handled.push(event))
-    define(this.bot, name)
-  }
-
-  start(): Promise<void> {
-    return this.bed.run(this.bot.start())
-  }
-
-  async receive(message: Parameters<Replica['receive']>[0]): Promise<void> {
-    await this.provider.receive({ chatId: CHAT_ID, ...message })
-  }
-
-  kill(): void {
-    this.faults.kill()
-    this.clock.pause()
-  }
-
-  freeze(): void {
-    this.faults.pause()
-    this.clock.pause()
-  }
-
-  thaw(): void {
-    if (!this.faults.alive) return
-    this.faults.resume()
-    this.clock.resume()
-  }
-
-  async stop(): Promise<void> {
-    this.stopped = true
-    await this.bed.run(this.bot.stop())
-  }
-
-  /** The end of the scenario: what is dead stays as it is. */
-  async end(): Promise<void> {
-    this.thaw()
-    if (!this.stopped && this.faults.alive) await this.stop()
-  }
-}
-
-function ignore(): void {}

@@ -1,0 +1,96 @@
+/** Redis as a place for hand-overs: a store and a coordinator for each replica, on connections of its own, in real time. */
+import { Redis } from 'ioredis'
+import { systemClock, type CoordinatorOptions } from '@botmesh/core'
+import { FakePlatform, type CallFaults, type PausableClock } from '@botmesh/core/testing'
+import { RedisStore } from '@botmesh/redis-store'
+import type { HandoverBed, Replica, ReplicaOptions, Stored } from './bed.js'
+import { InProcessReplica, type Connection, type ReplicaHost } from './in-process-replica.js'
+
+const LEASE_MS = 2_000
+const LOOK_MS = 10
+
+type Wrap = NonNullable<CoordinatorOptions['wrap']>
+
+export class RedisBed implements HandoverBed, ReplicaHost {
+  readonly leaseMs = LEASE_MS
+  readonly clock = systemClock
+  readonly platform = new FakePlatform()
+  private readonly replicas: InProcessReplica[] = []
+  private readonly admin: Redis
+
+  /** @param prefix of its own for each bed. */
+  constructor(
+    private readonly url: string,
+    private readonly prefix: string,
+  ) {
+    this.admin = new Redis(url)
+  }
+
+  async replica(name: string, options: ReplicaOptions): Promise<Replica> {
+    const replica = new InProcessReplica(this, name, options)
+    this.replicas.push(replica)
+    await replica.start()
+    return replica
+  }
+
+  pass(leases: number): Promise<void> {
+    return sleep(leases * LEASE_MS)
+  }
+
+  async until(condition: () => boolean, leases: number): Promise<void> {
+    const end = systemClock.monotonic() + leases * LEASE_MS
+    while (!condition() && systemClock.monotonic() < end) await sleep(LOOK_MS)
+  }
+
+  later(leases: number, fn: () => void): void {
+    systemClock.setTimeout(fn, leases * LEASE_MS, { background: true })
+  }
+
+  get said(): string[] {
+    return this.platform.sent.map((send) => send.text)
+  }
+
+  async stored(chatKey: string): Promise<Stored> {
+    const [checkpoint, marker] = await this.admin.hmget(this.key(`c:${chatKey}`), 'c', 'm')
+    return typeof checkpoint === 'string' ? 'checkpoint' : typeof marker === 'string' ? 'marker' : 'none'
+  }
+
+  pending(chatKey: string): Promise<number> {
+    return this.admin.llen(this.key(`jq:${chatKey}`))
+  }
+
+  async close(): Promise<void> {
+    for (const replica of this.replicas) await replica.end()
+    await this.admin.quit()
+  }
+
+  async run(work: Promise<unknown>): Promise<void> {
+    await work
+  }
+
+  connect(faults: CallFaults, clock: PausableClock): Connection {
+    const store = new RedisStore({ url: this.url, prefix: this.prefix, clock })
+    const raw: Parameters<Wrap>[0][] = []
+    const wrap: Wrap = (backend) => {
+      raw.push(backend)
+      return faults.backend(backend)
+    }
+    const wrapped = faults.store(store)
+    const coordinator = store.coordinator({ leaseMs: LEASE_MS, clock, wrap })
+    const shares = coordinator.sharesBackendWith.bind(coordinator)
+    coordinator.sharesBackendWith = (other) => shares(other === wrapped ? store : other)
+    const cut = async (): Promise<void> => {
+      await Promise.all(raw.map((backend) => backend.close()))
+      await store.close()
+    }
+    return { store: wrapped, coordinator, cut }
+  }
+
+  private key(name: string): string {
+    return `${this.prefix}:{0}:${name}`
+  }
+}
+
+function sleep(ms: number): Promise<void> {
+  return new Promise((resolve) => void systemClock.setTimeout(resolve, ms))
+}
