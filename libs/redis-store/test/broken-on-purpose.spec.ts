@@ -125,6 +125,8 @@ const RULES: Record<string, (mesh: Mesh) => Promise<void>> = {
     await server.admin.hset(`${mesh.base}w:dead~1`, 'dead~1:1', 'k ')
     const third = c.turns.take('k', { waitMs: 1500 })
     await untilWaiting(mesh, c)
+    // A subscription that comes up lets its replica ask once more, which would repair it, too.
+    await untilSubscribed(mesh, c)
     await first.release()
     const turn = await third
     if (turn !== 'duplicate') await turn.release()
@@ -187,6 +189,19 @@ async function untilWaiting(mesh: Mesh, coordinator: RedisCoordinator): Promise<
     await sleep(5)
   }
   throw new Error('No ticket came to stand in line.')
+}
+
+/** Resolves when this coordinator hears of its grants, and has asked what it may have missed before. */
+async function untilSubscribed(mesh: Mesh, coordinator: RedisCoordinator): Promise<void> {
+  for (let tries = 0; tries < 400; tries += 1) {
+    const [, listeners] = (await server.admin.pubsub(
+      'NUMSUB',
+      `${mesh.base}g:${coordinator.incarnation}`,
+    )) as [string, number]
+    if (listeners === 1) return sleep(100)
+    await sleep(5)
+  }
+  throw new Error('It never subscribed.')
 }
 
 /** Changes the composed script in exactly one place. */
