@@ -21,17 +21,25 @@ import type { ChatColumns, Int, Tables } from './tables.js'
 type Value<T> = T | RawBuilder<T>
 
 /** Columns of the checkpoint. @throws ConfigError if it is marked ephemeral without saying for how long. */
-export function checkpointColumns(checkpoint: FlowCheckpoint, nowMs: Value<Int>) {
+export function checkpointColumns(checkpoint: FlowCheckpoint, nowMs: Value<Int>, wakeInMs?: number | null) {
   const { answer } = checkpoint
   return {
     checkpoint: JSON.stringify(checkpoint),
     revision: escapeName(checkpoint.revision),
     checkpoint_until: after(nowMs, ttlOf(checkpoint)),
     record_id: answer && 'recordId' in answer ? escapeName(answer.recordId) : null,
+    // An appointment belongs to the checkpoint as written: whatever writes it ends the one before.
+    wake_at: after(nowMs, wakeInMs ?? undefined),
+    named_at: 0,
   }
 }
 
-export const NO_CHECKPOINT = { checkpoint: null, checkpoint_until: null, record_id: null } as const
+export const NO_CHECKPOINT = {
+  checkpoint: null,
+  checkpoint_until: null,
+  record_id: null,
+  wake_at: null,
+} as const
 
 export function markerColumns(marker: ConversationMarker | null, nowMs: Value<Int>) {
   if (!marker) return { marker: null, marker_until: null }
@@ -78,11 +86,16 @@ export class ChatRows {
   /** Locks the chat until the transaction ends; makes its row if there is none. `key` escaped. */
   async lock(tx: Transaction<Tables>, key: string): Promise<ChatColumns> {
     for (;;) {
-      const query = tx.selectFrom('chats').selectAll().where('k', '=', key)
-      const row = await (this.flavor.rowLocks ? query.forUpdate() : query).executeTakeFirst()
+      const row = await this.lockKnown(tx, key)
       if (row) return row
       await this.insertNew(tx, 'chats', { k: key })
     }
+  }
+
+  /** The same for a chat that has a row. */
+  lockKnown(tx: Transaction<Tables>, key: string): Promise<ChatColumns | undefined> {
+    const query = tx.selectFrom('chats').selectAll().where('k', '=', key)
+    return (this.flavor.rowLocks ? query.forUpdate() : query).executeTakeFirst()
   }
 
   /**

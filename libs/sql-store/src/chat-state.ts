@@ -3,24 +3,16 @@
  * commit is one transaction that compares fence and revision under the row's lock and leaves a receipt (Z4, I5, I9).
  */
 import { sql, type Expression, type ExpressionBuilder, type SqlBool, type Transaction } from 'kysely'
-import type {
-  Arrival,
-  ChatState,
-  CommitResult,
-  Effects,
-  FlowCheckpoint,
-  Logger,
-  ReadOptions,
-} from '@botmesh/core'
+import type { Arrival, ChatState, CommitResult, Effects, FlowCheckpoint, ReadOptions } from '@botmesh/core'
 import { NO_CHECKPOINT, checkpointColumns, markerColumns, tombstoneOf, type ChatRows } from './chat-rows.js'
-import { moveAside } from './damage.js'
+import { setAside, setEntriesAside } from './damage.js'
 import type { SqlFlavor } from './flavor.js'
 import { escapeName, unescapeName } from './names.js'
 import type { SqlJournal } from './sql-journal.js'
 import type { CallRules, Session, SqlLink } from './sql-link.js'
 import type { SqlOutbox } from './sql-outbox.js'
 import { alive, readChat, type Damage } from './stored-values.js'
-import { ACKNOWLEDGED, PENDING, type ChatColumns, type Tables } from './tables.js'
+import { ACKNOWLEDGED, PENDING, tableName, type ChatColumns, type Tables } from './tables.js'
 
 const IDEMPOTENT: CallRules = { idempotent: true }
 /** How long a receipt answers a resent commit: far more than two leases. */
@@ -51,22 +43,28 @@ export class SqlChatState {
     return this.link.options.flavor
   }
 
-  private get logger(): Logger {
-    return this.link.options.logger
-  }
-
   async getCheckpoint(key: string): Promise<FlowCheckpoint | null> {
     return this.link.run('getCheckpoint', key, IDEMPOTENT, async (db) => {
       const row = await db
         .selectFrom('chats')
-        .select(['revision', 'checkpoint', 'checkpoint_until', 'marker', 'marker_until'])
+        .selectAll()
         .select(this.flavor.nowMs.as('now'))
         .where('k', '=', escapeName(key))
         .executeTakeFirst()
       const damaged: Damage[] = []
-      const state = readChat(key, row, Number(row?.now), damaged)
-      await moveAside(db, this.flavor, this.logger, key, damaged)
-      return state.checkpoint
+      const { checkpoint } = readChat(key, row, Number(row?.now), damaged)
+      const unreadable = damaged.find(({ what }) => what === 'checkpoint')
+      if (unreadable && (await setAside(db, this.flavor, key, 'checkpoint'))) {
+        this.link.options.logger.error({ ...unreadable }, 'a checkpoint cannot be read and was moved aside')
+      }
+      return checkpoint
+    })
+  }
+
+  setAside(key: string, what: 'checkpoint' | 'marker'): Promise<string> {
+    return this.link.run('setAside', key, IDEMPOTENT, async (db) => {
+      const table = tableName(this.link.options.prefix, 'damaged')
+      return (await setAside(db, this.flavor, key, what)) ? `table ${table}` : 'nothing: it can be read'
     })
   }
 
@@ -164,24 +162,22 @@ export class SqlChatState {
       if (options.journal) {
         // Read after the fence was raised: what an older holder had in flight is there or refused.
         const [record, outbox] = await Promise.all([
-          this.journal.readOldest(db, key),
+          this.journal.readOldest(db, key, damaged),
           this.outbox.read(db, key, damaged),
         ])
         state.record = record
         state.outbox = outbox
       }
-      await moveAside(db, this.flavor, this.logger, key, damaged)
-      if (damaged.length > 0) state.damaged = damaged
-      return state
+      if (damaged.length === 0) return state
+      await setEntriesAside(db, this.flavor, key, damaged)
+      return { ...state, damaged }
     })
   }
 
   commitState(key: string, fence: number, commitId: string, effects: Effects): Promise<CommitResult> {
     const chat = escapeName(key)
     return this.link.transact('commitState', key, IDEMPOTENT, async (tx) => {
-      const row = await this.rows.lock(tx, chat)
-      // After the lock, in a statement of its own: it sees what the former holder of the lock wrote, and its time.
-      const context = await this.context(tx, chat, commitId, effects)
+      const { row, context } = await this.lockAndRead(tx, chat, commitId, effects)
       if (context.receipt) return context.receipt
       if (Number(row.fence) > fence || !matches(row, effects, context.now)) {
         return { outcome: 'refused', why: 'superseded' }
@@ -191,6 +187,25 @@ export class SqlChatState {
       await Promise.all(this.writes(tx, chat, fence, commitId, { effects, row, now: context.now, result }))
       return result
     })
+  }
+
+  /**
+   * Locks the row, then, in a statement of its own, reads the rest: that one sees what the former holder of the lock
+   * wrote, and what time it is by then. Both are sent at once, in this order, where the connection pipelines.
+   */
+  private async lockAndRead(
+    tx: Transaction<Tables>,
+    chat: string,
+    commitId: string,
+    effects: Effects,
+  ): Promise<{ row: ChatColumns; context: CommitContext }> {
+    const [known, first] = await Promise.all([
+      this.rows.lockKnown(tx, chat),
+      this.context(tx, chat, commitId, effects),
+    ])
+    if (known) return { row: known, context: first }
+    const row = await this.rows.lock(tx, chat)
+    return { row, context: await this.context(tx, chat, commitId, effects) }
   }
 
   private async context(
@@ -230,17 +245,18 @@ export class SqlChatState {
     what: { effects: Effects; row: ChatColumns; now: number; result: CommitResult },
   ): Generator<Promise<unknown>> {
     const { effects, row, now, result } = what
-    const { checkpoint, marker, inboundId, ack = [], outbox = [], forget = [] } = effects
+    const { checkpoint, wakeInMs, marker, inboundId, ack = [], outbox = [], forget = [] } = effects
     yield tx
       .updateTable('chats')
       .set({ fence, writes: sql`writes + 1` })
       .$if(checkpoint !== undefined, (update) =>
         update.set(
           checkpoint
-            ? checkpointColumns(checkpoint, now)
+            ? checkpointColumns(checkpoint, now, wakeInMs)
             : { ...NO_CHECKPOINT, revision: tombstoneOf(row.revision) },
         ),
       )
+      .$if(checkpoint === undefined && wakeInMs === null, (update) => update.set({ wake_at: null }))
       .$if(marker !== undefined, (update) => update.set(markerColumns(marker ?? null, now)))
       .$if(inboundId !== undefined, (update) => update.set({ committed: sql`committed + 1` }))
       .where('k', '=', chat)

@@ -1,5 +1,5 @@
 /** The journal: a row a record, in the order in which the database numbered them (D1, D3). */
-import { sql, type UpdateObject } from 'kysely'
+import { sql, type RawBuilder, type UpdateObject } from 'kysely'
 import { Journal, type DeadLetter, type JournalRecord, type Message } from '@botmesh/core'
 import type { ChatRows } from './chat-rows.js'
 import { keep } from './damage.js'
@@ -53,33 +53,37 @@ export class SqlJournal extends Journal {
   }
 
   oldest(key: string): Promise<JournalRecord | null> {
-    return this.link.run('oldest', key, IDEMPOTENT, (db) => this.readOldest(db, key))
+    const { flavor, logger } = this.link.options
+    return this.link.run('oldest', key, IDEMPOTENT, async (db) => {
+      for (;;) {
+        const damaged: Damage[] = []
+        const record = await this.readOldest(db, key, damaged)
+        const [unreadable] = damaged
+        if (record || !unreadable) return record
+        // It would block its chat for ever: among the dead letters somebody can look at it.
+        logger.error({ ...unreadable }, 'a journal record cannot be read and is given up')
+        await db
+          .updateTable('journal')
+          .set({ status: DEAD, ended_at: flavor.nowMs, last_error: JSON.stringify('unreadable') })
+          .where('chat', '=', escapeName(key))
+          .where('id', '=', escapeName(unreadable.key.slice(key.length + 1)))
+          .execute()
+      }
+    })
   }
 
-  async readOldest(db: Session, key: string): Promise<JournalRecord | null> {
-    const { flavor, logger } = this.link.options
-    for (;;) {
-      const row = await db
-        .selectFrom('journal')
-        .selectAll()
-        .select(flavor.nowMs.as('now'))
-        .where('chat', '=', escapeName(key))
-        .where('status', '=', PENDING)
-        .orderBy('seq')
-        .limit(sql.lit(1))
-        .executeTakeFirst()
-      if (!row) return null
-      const damaged: Damage[] = []
-      const record = readRecord(row, Number(row.now), damaged)
-      if (record) return record
-      // It would block its chat for ever: among the dead letters somebody can look at it.
-      logger.error({ key, damaged }, 'a journal record could not be read and is given up')
-      await db
-        .updateTable('journal')
-        .set({ status: DEAD, ended_at: flavor.nowMs, last_error: JSON.stringify('damaged') })
-        .where('seq', '=', row.seq)
-        .execute()
-    }
+  /** The oldest pending record; null and an entry in `damaged` if it cannot be read. */
+  async readOldest(db: Session, key: string, damaged: Damage[]): Promise<JournalRecord | null> {
+    const row = await db
+      .selectFrom('journal')
+      .selectAll()
+      .select(this.link.options.flavor.nowMs.as('now'))
+      .where('chat', '=', escapeName(key))
+      .where('status', '=', PENDING)
+      .orderBy('seq')
+      .limit(sql.lit(1))
+      .executeTakeFirst()
+    return row ? readRecord(row, Number(row.now), damaged) : null
   }
 
   find(key: string, id: string): Promise<JournalRecord | null> {
@@ -121,38 +125,78 @@ export class SqlJournal extends Journal {
     })
   }
 
-  /** Those named longest ago come first, so that chats somebody works on for long never hide others. */
+  /**
+   * Chats by a record or by an appointment. Those named longest ago come first, so that chats somebody works on for
+   * long never hide others.
+   */
   stranded(idleMs: number, limit: number): Promise<string[]> {
     if (limit < 1) return Promise.resolve([])
     const { nowMs } = this.link.options.flavor
+    const most = Math.floor(limit)
+    const before = sql<Int>`${nowMs} - ${sql.lit(Math.ceil(idleMs))}`
     return this.link.run('stranded', '', IDEMPOTENT, async (db) => {
-      const rows = await db
-        .selectFrom('journal as j')
-        .select(['j.seq', 'j.chat'])
-        .where('j.status', '=', PENDING)
-        .where('j.due_at', '<=', sql<Int>`${nowMs} - ${sql.lit(Math.ceil(idleMs))}`)
-        .where((eb) =>
-          eb.not(
-            eb.exists(
-              eb
-                .selectFrom('journal as older')
-                .select('older.seq')
-                .whereRef('older.chat', '=', 'j.chat')
-                .where('older.status', '=', PENDING)
-                .whereRef('older.seq', '<', 'j.seq'),
-            ),
-          ),
-        )
-        .orderBy('j.named_at')
-        .orderBy('j.seq')
-        .limit(sql.lit(Math.floor(limit)))
+      const records = await this.strandedRecords(db, before, most)
+      const chats = await db
+        .selectFrom('chats')
+        .select(['k', 'named_at'])
+        .where('wake_at', '<=', before)
+        .where('checkpoint', 'is not', null)
+        .where((eb) => eb.or([eb('checkpoint_until', 'is', null), eb('checkpoint_until', '>', nowMs)]))
+        .orderBy('named_at')
+        .orderBy('wake_at')
+        .limit(sql.lit(most))
         .execute()
-      const named = rows.map(({ seq }) => seq)
-      if (named.length > 0) {
-        await db.updateTable('journal').set({ named_at: nowMs }).where('seq', 'in', named).execute()
-      }
-      return rows.map(({ chat }) => unescapeName(chat))
+      const found = new Map<string, number>()
+      for (const { chat, named_at } of records) found.set(chat, Number(named_at))
+      for (const { k, named_at } of chats) found.set(k, Math.min(found.get(k) ?? Infinity, Number(named_at)))
+      const named = [...found].sort(([, one], [, other]) => one - other).slice(0, most)
+      await this.noteNamed(
+        db,
+        named.map(([chat]) => chat),
+      )
+      return named.map(([chat]) => unescapeName(chat))
     })
+  }
+
+  private strandedRecords(db: Session, before: RawBuilder<Int>, most: number) {
+    return db
+      .selectFrom('journal as j')
+      .select(['j.chat', 'j.named_at'])
+      .where('j.status', '=', PENDING)
+      .where('j.due_at', '<=', before)
+      .where((eb) =>
+        eb.not(
+          eb.exists(
+            eb
+              .selectFrom('journal as older')
+              .select('older.seq')
+              .whereRef('older.chat', '=', 'j.chat')
+              .where('older.status', '=', PENDING)
+              .whereRef('older.seq', '<', 'j.seq'),
+          ),
+        ),
+      )
+      .orderBy('j.named_at')
+      .orderBy('j.seq')
+      .limit(sql.lit(most))
+      .execute()
+  }
+
+  private async noteNamed(db: Session, chats: string[]): Promise<void> {
+    if (chats.length === 0) return
+    const { nowMs } = this.link.options.flavor
+    await db
+      .updateTable('journal')
+      .set({ named_at: nowMs })
+      .where('chat', 'in', chats)
+      .where('status', '=', PENDING)
+      .execute()
+    await db
+      .updateTable('chats')
+      .set({ named_at: nowMs })
+      .where('k', 'in', chats)
+      .where('wake_at', 'is not', null)
+      .execute()
   }
 
   deadLetters(limit: number): Promise<DeadLetter[]> {

@@ -27,7 +27,9 @@ export type Session = Kysely<Tables>
 
 /** How long a transaction that the database rolls back is run again. */
 const ROLLED_BACK_MS = 10_000
+/** How often a call is made again over a new connection, and until when: not after a deadline of its own. */
 const LOST_TRIES = 3
+const LOST_MS = 2000
 const OPEN_PAUSE_MS = 100
 
 export class SqlLink {
@@ -80,7 +82,7 @@ export class SqlLink {
   ): Promise<T> {
     const { flavor, random, clock } = this.options
     const db = this.db ?? (await this.session())
-    const deadline = clock.monotonic() + ROLLED_BACK_MS
+    const began = clock.monotonic()
     let lost = 0
     for (let tries = 1; ; tries += 1) {
       try {
@@ -88,9 +90,10 @@ export class SqlLink {
       } catch (error) {
         const { sort } = flavor.judge(error)
         if (sort === 'lost') lost += 1
+        const tookMs = clock.monotonic() - began
         const again =
-          (sort === 'again' && clock.monotonic() < deadline) ||
-          (sort === 'lost' && idempotent && lost < LOST_TRIES)
+          (sort === 'again' && tookMs < ROLLED_BACK_MS) ||
+          (sort === 'lost' && idempotent && lost < LOST_TRIES && tookMs < LOST_MS)
         if (!again || db !== this.db) throw this.failure(operation, key, error)
         // Not all at once: they met each other just now.
         await this.pause(random.next() * Math.min(50, 2 ** Math.min(tries, 10)))

@@ -1,7 +1,7 @@
 /** The outbox: a row a send (D2). Intents are written in a commit; settling is one statement that never undoes `sent`. */
 import { sql, type RawBuilder, type Transaction } from 'kysely'
 import { Outbox, type OutboxEntry } from '@botmesh/core'
-import { moveAside } from './damage.js'
+import { setEntriesAside } from './damage.js'
 import { escapeName } from './names.js'
 import type { CallRules, Session, SqlLink } from './sql-link.js'
 import { readOutboxEntry, type Damage } from './stored-values.js'
@@ -20,7 +20,9 @@ export class SqlOutbox extends Outbox {
       const damaged: Damage[] = []
       const entries = await this.read(db, chatKey, damaged)
       const { flavor, logger } = this.link.options
-      await moveAside(db, flavor, logger, chatKey, damaged)
+      for (const one of damaged)
+        logger.error({ ...one }, 'an outbox entry cannot be read and was moved aside')
+      await setEntriesAside(db, flavor, chatKey, damaged)
       return entries
     })
   }

@@ -173,6 +173,10 @@ export abstract class SqlStore implements Store, StateStore, LockStore {
     return result
   }
 
+  setAside(key: string, what: 'checkpoint' | 'marker'): Promise<string> {
+    return this.state.setAside(key, what)
+  }
+
   isCommitted(key: string, inboundId: string): Promise<boolean> {
     return this.state.isCommitted(key, inboundId)
   }

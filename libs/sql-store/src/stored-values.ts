@@ -14,7 +14,12 @@ import type {
 import { unescapeName } from './names.js'
 import { PENDING, type ChatColumns, type Int, type JournalColumns, type OutboxTable } from './tables.js'
 
-export type Damage = NonNullable<ChatState['damaged']>[number]
+/** A stored value that cannot be read: see `ChatState.damaged`. */
+export interface Damage {
+  what: 'checkpoint' | 'marker' | 'record' | 'outbox' | 'user'
+  key: string
+  error: string
+}
 
 const checkpointForm = z.looseObject({
   v: z.literal(1),
@@ -38,7 +43,13 @@ const sentForm = z.looseObject({ id: z.string() })
 const SEND_STATUS = z.enum(['intended', 'sent', 'failed', 'uncertain'])
 
 /** Reads one stored value; null and an entry in `damaged` if it is not what it should be. */
-function read<T>(what: string, key: string, json: string, form: z.ZodType, damaged: Damage[]): T | null {
+function read<T>(
+  what: Damage['what'],
+  key: string,
+  json: string,
+  form: z.ZodType,
+  damaged: Damage[],
+): T | null {
   try {
     return form.parse(JSON.parse(json)) as T
   } catch (error) {
@@ -55,7 +66,7 @@ export function alive(until: Int | null, now: number): boolean {
 
 type StateColumns = Pick<
   ChatColumns,
-  'revision' | 'checkpoint' | 'checkpoint_until' | 'marker' | 'marker_until'
+  'revision' | 'checkpoint' | 'checkpoint_until' | 'wake_at' | 'marker' | 'marker_until'
 >
 
 /** Checkpoint, marker and revision of a row; damage goes to `damaged`. */
@@ -75,11 +86,10 @@ export function readChat(
     row.marker === null || !alive(row.marker_until, now)
       ? null
       : read<ConversationMarker>('marker', key, row.marker, markerForm, damaged)
-  return {
-    checkpoint,
-    marker,
-    revision: expired || row.revision === null ? null : unescapeName(row.revision),
-  }
+  const revision = expired || row.revision === null ? null : unescapeName(row.revision)
+  const state: ChatState = { checkpoint, marker, revision }
+  if (row.wake_at !== null && row.checkpoint !== null && !expired) state.dueInMs = Number(row.wake_at) - now
+  return state
 }
 
 export function readUser(userId: string, json: string, damaged: Damage[]): Record<string, unknown> | null {
@@ -105,15 +115,16 @@ export function readRecord(row: JournalColumns, now: number, damaged: Damage[]):
 
 export function readOutboxEntry(row: OutboxTable, damaged: Damage[]): OutboxEntry | null {
   const key = unescapeName(row.name)
-  const content = read<OutboxEntry['content']>('outbox', key, row.content, contentForm, damaged)
+  const place = `${unescapeName(row.chat)} ${key}`
+  const content = read<OutboxEntry['content']>('outbox', place, row.content, contentForm, damaged)
   const status = SEND_STATUS.safeParse(row.status)
   if (!content || !status.success) {
-    if (content) damaged.push({ what: 'outbox', key, error: `unknown status "${row.status}"` })
+    if (content) damaged.push({ what: 'outbox', key: place, error: `unknown status "${row.status}"` })
     return null
   }
   const entry: OutboxEntry = { v: 1, key, hash: unescapeName(row.hash), content, status: status.data }
   if (row.sent !== null) {
-    const sent = read<NonNullable<OutboxEntry['sent']>>('outbox', key, row.sent, sentForm, damaged)
+    const sent = read<NonNullable<OutboxEntry['sent']>>('outbox', place, row.sent, sentForm, damaged)
     if (!sent) return null
     entry.sent = sent
   }

@@ -33,6 +33,9 @@ export interface ChatsTable {
   checkpoint_until: Int | null
   /** The record that a kept answer points to (H7): it is not cleaned up. */
   record_id: string | null
+  /** The checkpoint's appointment (`Effects.wakeInMs`), and when a sweeper last named it. */
+  wake_at: Int | null
+  named_at: Counted
   marker: string | null
   marker_until: Int | null
   last_id: string | null

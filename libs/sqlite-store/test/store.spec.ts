@@ -18,6 +18,7 @@ storeSuite(
       log: true,
       locks: true,
       coordinator: false,
+      timers: true,
     },
     bed: async () => fileBed(files),
   },

@@ -153,6 +153,8 @@ function nameTests({ it, expect }: TestApi, on: On): void {
   )
 }
 
+const DAMAGED = ['checkpoint', 'marker', 'outbox', 'record']
+
 function damageTests({ it, expect }: TestApi, on: On): void {
   it(
     'scenario 29: values that cannot be read are reported once, kept aside, and block nobody',
@@ -171,9 +173,16 @@ function damageTests({ it, expect }: TestApi, on: On): void {
       await bed.execute(`update ${prefix}_users set data = '42'`)
       const state = await store.openState('k', 20, { journal: true })
       expect(state).toMatchObject({ checkpoint: null, marker: null, revision: '10:1', outbox: [] })
-      expect(state?.damaged?.map(({ what }) => what).sort()).toEqual(['checkpoint', 'marker', 'outbox'])
-      expect(state?.record?.id).toBe('m2')
-      expect((await store.openState('k', 20))?.damaged).toBeUndefined()
+      expect(state?.damaged?.map(({ what }) => what).sort()).toEqual(DAMAGED)
+      expect(state?.damaged?.find(({ what }) => what === 'record')?.key).toBe('k m1')
+      for (const what of ['checkpoint', 'marker'] as const) {
+        expect(await store.setAside('k', what)).toBe(`table ${prefix}_damaged`)
+        expect(await store.setAside('k', what)).toBe('nothing: it can be read')
+      }
+      expect(await store.journal.fail('k', 'm1', 20, 'unreadable', null)).toBe(true)
+      const after = await store.openState('k', 20, { journal: true })
+      expect(after).toMatchObject({ checkpoint: null, revision: '10:1', record: { id: 'm2' } })
+      expect(after?.damaged).toBeUndefined()
       expect(await store.getUser('u')).toBeNull()
       expect(await store.setUserIf('u', { name: 'Eva' }, null)).not.toBeNull()
       expect(await store.journal.deadLetters(10)).toEqual([])

@@ -1,0 +1,2 @@
+/** Public face of `@botmesh/postgres-store`. */
+export { PostgresStore, type PostgresStoreOptions } from './postgres-store.js'
