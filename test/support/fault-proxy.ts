@@ -101,7 +101,7 @@ class Connection {
 
   reset(): void {
     for (const pipe of this.pipes) pipe.drop()
-    for (const socket of this.sockets) socket.resetAndDestroy()
+    for (const socket of this.sockets) resetNow(socket)
   }
 
   private connect(from: Socket, pipe: Pipe): void {
@@ -125,7 +125,7 @@ export async function startFaultProxy(options: {
   const server = createServer({ allowHalfOpen: true }, (client) => {
     accepted += 1
     client.on('error', () => {}) // A reset is what this proxy is for.
-    if (refusing) return void client.resetAndDestroy()
+    if (refusing) return resetNow(client)
     const upstream = connect({ host: target.hostname, port: Number(target.port), allowHalfOpen: true })
     open.add(new Connection(client, upstream, lines, (gone) => open.delete(gone)))
   })
@@ -160,6 +160,16 @@ export async function startFaultProxy(options: {
       for (const { pipes } of open) for (const pipe of pipes) pipe.hurry()
     },
   }
+}
+
+/**
+ * What `socket.resetAndDestroy()` is for. That ends the writing side first, and if the other side is gone before this
+ * is done, Node 20 asks libuv for a reset in the middle of a shutdown, is refused, and keeps a handle that never
+ * closes: the process then spins at its end. So: no shutdown, and no reset where one is under way.
+ */
+function resetNow(socket: Socket): void {
+  if (!socket.writableEnded && !socket.connecting) Object.assign(socket, { resetAndClosing: true })
+  socket.destroy()
 }
 
 function line(): Line {
