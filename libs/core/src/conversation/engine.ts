@@ -125,16 +125,21 @@ class Conversations implements ConversationEngine, RunOwner<Run>, ArrivalHost {
     return (this.#runs.get(key)?.running ?? null) === null ? null : this.#settled(key)
   }
 
-  suspend(key: string, error: LeaseLostError): void {
-    this.#runs.get(key)?.suspend(error)
+  suspend(key: string, error: LeaseLostError, fence?: number | null): void {
+    this.#servedUpTo(key, fence)?.suspend(error)
   }
 
   committed(key: string, revision: string | null): void {
     this.#runs.get(key)?.committed(revision)
   }
 
-  drop(key: string, error: LeaseLostError): void {
-    this.#runs.get(key)?.vanish(error)
+  drop(key: string, error: LeaseLostError, fence?: number | null): void {
+    this.#servedUpTo(key, fence)?.vanish(error)
+  }
+
+  #servedUpTo(key: string, fence: number | null | undefined): Run | undefined {
+    const run = this.#runs.get(key)
+    return run !== undefined && run.fence > (fence ?? Infinity) ? undefined : run
   }
 
   stop(error: LeaseLostError): void {

@@ -52,6 +52,8 @@ export interface TurnScope {
   readonly hooks: HookResults | undefined
   /** False: no coordination; nothing is fenced and only persistent flows are stored. */
   readonly coordinated: boolean
+  /** Of its turn; null without one. */
+  readonly fence?: number | null
   readonly durable: boolean
   /** The chat as the store had it at the opening; absent if the local copy was proved current instead. */
   readonly state: ChatState | undefined
@@ -183,12 +185,16 @@ export interface ConversationEngine {
   /** Settles (never rejects) when the chat's conversation waits again or has ended; null if nothing runs. */
   running(key: string): Promise<void> | null
   /** Stops what runs for this chat: its ActScope is revoked and the copy discarded (T4, K4). The change that the
-   * suspension leaves (kept answer, H7) was written or staged before. */
-  suspend(key: string, error: LeaseLostError): void
+   * suspension leaves (kept answer, H7) was written or staged before. `fence` as in `drop`. */
+  suspend(key: string, error: LeaseLostError, fence?: number | null): void
   /** The span's commit landed: the copy in memory is current as of `revision`. */
   committed(key: string, revision: string | null): void
-  /** The copy in memory must not be used any more (stale, refused commit, lost turn). Its timers are cancelled. */
-  drop(key: string, error: LeaseLostError): void
+  /**
+   * The copy in memory must not be used any more (stale, refused commit, lost turn). Its timers are cancelled.
+   * @param fence of the turn that says so: a copy that a later turn of this replica has served is left alone, since a
+   * turn that was lost may take long to find out what became of it.
+   */
+  drop(key: string, error: LeaseLostError, fence?: number | null): void
   /** Drops all copies and timers; checkpoints stay (H4). */
   stop(error: LeaseLostError): void
   /** How many copies are in memory. */

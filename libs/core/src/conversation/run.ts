@@ -38,6 +38,8 @@ export class Run implements FrameHost, Standing {
   stepName: string | null
   visit: number
   scope: TurnScope | null
+  /** Of the last turn that served it; 0 without turns. */
+  fence: number
   /** Confirmed revision of the chat's checkpoint row. */
   revision: string | null
   readonly #answers: Answers
@@ -64,6 +66,7 @@ export class Run implements FrameHost, Standing {
     this.stepName = start.stepName
     this.revision = start.revision
     this.scope = scope
+    this.fence = scope.fence ?? 0
     this.#message = answerOf(scope)?.message ?? start.message ?? null
     this.chatId = scope.message?.chatId ?? parseChatKey(key)?.chatId ?? key
     this.ledger = new Ledger(this.host, this, start.stores, scope.coordinated, start.touched, (error) => {
@@ -231,7 +234,8 @@ export class Run implements FrameHost, Standing {
         this.closeWait()
         // It went on although its question was open, outside any turn: the rest needs one.
         if (this.#busy.promise === null) await this.#timers.regainTurn()
-        if (this.#isGone()) return
+        // Not `#gone`: TypeScript would take the check before the await for the last word.
+        if (this.isGone) return
         if ('error' in outcome) return await this.#failed(outcome.error)
         step = nextStep(this.definition, step, outcome.value)
         if (step === null) return await this.#finish()
@@ -270,6 +274,7 @@ export class Run implements FrameHost, Standing {
   /** A new span acts for this run. */
   begin(scope: TurnScope): void {
     this.scope = scope
+    this.fence = scope.fence ?? 0
     this.#answers.begun()
     if (this.#frame !== null && this.#frame.act.revoked === null) this.#frame.act.current = scope
     this.#busy.begin()
@@ -290,10 +295,5 @@ export class Run implements FrameHost, Standing {
 
   waitsAgain(): void {
     this.#busy.done()
-  }
-
-  /** After an await: TypeScript would take the earlier check for the last word. */
-  #isGone(): boolean {
-    return this.#gone
   }
 }

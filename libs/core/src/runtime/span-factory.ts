@@ -200,7 +200,7 @@ export class SpanFactory {
     const state = asks ? await access.open({ journal: outbox }) : undefined
     const revision = state === undefined ? known : state.revision
     if (revision === local && (local !== null || here)) return { ...NOTHING_READ, sends: state?.outbox }
-    engine.drop(key, new LeaseLostError(key, 'superseded', { fence: turn.fence }))
+    engine.drop(key, new LeaseLostError(key, 'superseded', { fence: turn.fence }), turn.fence)
     return 'nothing'
   }
 

@@ -76,7 +76,7 @@ export class TurnRunner {
       const ending = this.conclude(span, access)
       if (ending !== undefined) await ending
     } catch (error) {
-      this.surprise(key, turn !== null, span, error)
+      this.surprise(key, turn, span, error)
       await access.abandon().catch((cause: unknown) => this.options.report(cause))
     } finally {
       span?.end()
@@ -118,7 +118,7 @@ export class TurnRunner {
     if (outcome === 'settled') return
     const error = span.lostBy ?? span.cutBy ?? new LeaseLostError(span.key, 'settled', fenceOf(span))
     span.cut(error)
-    engine.suspend(span.key, error)
+    engine.suspend(span.key, error, span.fence)
     // Told here: nothing else would say that a step was too long for its turn (T4).
     if (error.reason === 'settled') this.options.leaseLost(span.key, error)
   }
@@ -176,7 +176,7 @@ export class TurnRunner {
     if (result.outcome === 'refused') {
       const error = new LeaseLostError(span.key, 'superseded', fenceOf(span))
       span.revoke(error)
-      engine.drop(span.key, error)
+      engine.drop(span.key, error, span.fence)
       leaseLost(span.key, error)
       return
     }
@@ -187,7 +187,7 @@ export class TurnRunner {
 
   private async loseTurn(span: Span, access: ChatAccess, error: LeaseLostError): Promise<void> {
     const { attempts } = this.options
-    this.options.engine.drop(span.key, error)
+    this.options.engine.drop(span.key, error, span.fence)
     if (error.reason === 'superseded') this.options.leaseLost(span.key, error)
     const failed = span.failure?.error
     if (failed !== undefined && !(failed instanceof LeaseLostError)) this.reportFailure(span, failed)
@@ -203,7 +203,7 @@ export class TurnRunner {
     const stopped = span.cutBy ?? new LeaseLostError(span.key, 'settled', fenceOf(span))
     const error = span.failure?.error ?? stopped
     if (this.leavesItsState(span)) await access.write(span.stagedEffects())
-    if (span.touched || span.ackWithheld) engine.drop(span.key, stopped)
+    if (span.touched || span.ackWithheld) engine.drop(span.key, stopped, span.fence)
     await span.outbox?.noteOutcomes(span.key)
     const { record } = span
     if (attempts === null || record === null || isNoAttempt(error)) return access.abandon()
@@ -229,13 +229,13 @@ export class TurnRunner {
   }
 
   /** The store or the turn failed outside of user code. */
-  private surprise(key: string, coordinated: boolean, span: Span | null, error: unknown): void {
+  private surprise(key: string, turn: GrantedTurn | null, span: Span | null, error: unknown): void {
     const { engine, attempts } = this.options
     const lost =
       error instanceof LeaseLostError ? error : new LeaseLostError(key, 'revoked', { cause: error })
     span?.revoke(lost)
     // Alone, the copy in memory is still the truth; among replicas it may be ahead of the store.
-    if (coordinated && engine.localRevision(key) !== undefined) engine.drop(key, lost)
+    if (turn !== null && engine.localRevision(key) !== undefined) engine.drop(key, lost, turn.fence)
     if (!(error instanceof LeaseLostError)) this.options.report(error)
     else if (error.reason === 'superseded') this.options.leaseLost(key, error)
     if (attempts !== null) this.options.wakeIn(key, attempts.delayMs(0))
