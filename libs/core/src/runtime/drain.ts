@@ -1,7 +1,7 @@
 /**
  * The orderly end (N5, scenario 27): nothing new is taken, what runs may finish; what does not is suspended with what
  * it staged, and its turn released, so that the next replica goes on at once; then the transport is disconnected and
- * the leadership resigned. All within `drainMs`: what hangs beyond it is left to the leases.
+ * the leadership resigned. All within `drainMs`: what hangs beyond it is not waited for.
  */
 import type { Clock, Timer } from '../contracts/clock.js'
 import { LeaseLostError } from '../contracts/errors.js'
@@ -28,6 +28,7 @@ const RESERVE = 0.25
 /** Never rejects. */
 export async function drain(parts: DrainParts): Promise<void> {
   const { inbox, spans, engine, session, clock, drainMs, provider, besides } = parts
+  const endsAt = clock.monotonic() + drainMs
   inbox.close()
   const allDone = Promise.all([inbox.whenIdle(), besides])
   if (!(await within(clock, drainMs * (1 - RESERVE), allDone))) {
@@ -37,7 +38,9 @@ export async function drain(parts: DrainParts): Promise<void> {
   }
   // Copies and timers go; checkpoints and markers stay (H4).
   engine.stop(new LeaseLostError(provider, 'stopped'))
-  await within(clock, (drainMs * RESERVE) / 2, session.stop())
+  // All the time there is: until it has disconnected the account is still this replica's.
+  const left = Math.max((drainMs * RESERVE) / 2, endsAt - clock.monotonic())
+  await within(clock, left, session.stop())
 }
 
 /** True if `work` was done within `ms`. */

@@ -59,6 +59,22 @@ describe('an exclusive transport on two replicas', () => {
     expect(await settled(a.bot.ready)).toBe('rejected')
   })
 
+  it('P1: a leader that takes its time to disconnect is not followed before it has', async () => {
+    const [a, b] = await two()
+    const stop = a.provider.stop.bind(a.provider)
+    let disconnected = false
+    a.provider.stop = async () => {
+      await new Promise<void>((resolve) => void mesh.clock.setTimeout(resolve, 4000))
+      await stop()
+      disconnected = true
+    }
+    let ledSince: boolean | undefined
+    b.bot.on('coordination:leader', () => (ledSince = disconnected))
+    await mesh.run(a.bot.stop())
+    await mesh.until(() => ledSince !== undefined, 1000)
+    expect(ledSince).toBe(true)
+  })
+
   it('L1: when the leader dies the other one connects within a lease and a second', async () => {
     const [a, b] = await two()
     a.coordinator.crash()
