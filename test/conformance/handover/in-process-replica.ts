@@ -39,7 +39,7 @@ export class InProcessReplica implements Replica {
     { define, coordination, config, faults }: ReplicaOptions,
   ) {
     this.clock = new PausableClock(host.clock)
-    this.faults = new CallFaults({ ...faults, onCrash: () => this.clock.pause() })
+    this.faults = new CallFaults({ ...faults, onCrash: () => this.clock.stop() })
     this.provider = new FakeProvider({ platform: host.platform })
     this.connection = host.connect(this.faults, this.clock)
     const { store, coordinator } = this.connection
@@ -68,7 +68,7 @@ export class InProcessReplica implements Replica {
 
   kill(): void {
     this.faults.kill()
-    this.clock.pause()
+    this.clock.stop()
   }
 
   freeze(): void {
