@@ -70,8 +70,8 @@ export class BatchQueue {
       this.session = session
       entry.resolve = resolve
       entry.reject = reject
-      this.entries.push(entry as Waiting)
-      if (this.entries.length > 1) this.noteChat(entry as Waiting)
+      this.entries.push(entry)
+      if (this.entries.length > 1) this.noteChat(entry)
       if (entry.more) for (const text of entry.more) this.bytes += text.length
       if (this.scheduled) return
       this.scheduled = true
@@ -119,9 +119,10 @@ export class BatchQueue {
   }
 
   private argumentsOf(session: string, entries: Waiting[]): string[] {
-    const { base, holders, windowMs, leaseMs } = this.options
+    const { base, holders, windowMs } = this.options
+    const leaseMs = String(this.options.leaseMs())
     const count = entries.length
-    const args = ['1', holders, base, session, String(leaseMs()), String(windowMs), String(count), '0']
+    const args = ['1', holders, base, session, leaseMs, String(windowMs), String(count), '0']
     for (const entry of entries) args.push(entry.chat)
     let checks = 0
     for (const { check } of entries) {
