@@ -12,16 +12,16 @@ const LOOK_MS = 10
 type Wrap = NonNullable<CoordinatorOptions['wrap']>
 
 export class RedisBed implements HandoverBed, ReplicaHost {
-  readonly leaseMs = LEASE_MS
   readonly clock = systemClock
   readonly platform = new FakePlatform()
   private readonly replicas: InProcessReplica[] = []
   private readonly admin: Redis
 
-  /** @param prefix of its own for each bed. */
+  /** @param prefix of its own for each bed. @param leaseMs at least 1,000; all times go by it. */
   constructor(
     private readonly url: string,
     private readonly prefix: string,
+    readonly leaseMs = LEASE_MS,
   ) {
     this.admin = new Redis(url)
   }
@@ -34,16 +34,16 @@ export class RedisBed implements HandoverBed, ReplicaHost {
   }
 
   pass(leases: number): Promise<void> {
-    return sleep(leases * LEASE_MS)
+    return sleep(leases * this.leaseMs)
   }
 
   async until(condition: () => boolean, leases: number): Promise<void> {
-    const end = systemClock.monotonic() + leases * LEASE_MS
+    const end = systemClock.monotonic() + leases * this.leaseMs
     while (!condition() && systemClock.monotonic() < end) await sleep(LOOK_MS)
   }
 
   later(leases: number, fn: () => void): void {
-    systemClock.setTimeout(fn, leases * LEASE_MS, { background: true })
+    systemClock.setTimeout(fn, leases * this.leaseMs, { background: true })
   }
 
   get said(): string[] {
@@ -76,7 +76,7 @@ export class RedisBed implements HandoverBed, ReplicaHost {
       return faults.backend(backend)
     }
     const wrapped = faults.store(store)
-    const coordinator = store.coordinator({ leaseMs: LEASE_MS, clock, wrap })
+    const coordinator = store.coordinator({ leaseMs: this.leaseMs, clock, wrap })
     const shares = coordinator.sharesBackendWith.bind(coordinator)
     coordinator.sharesBackendWith = (other) => shares(other === wrapped ? store : other)
     const cut = async (): Promise<void> => {
