@@ -44,7 +44,7 @@ async function interleave(server, jobs, processes) {
     for (const [n, job] of jobs.entries()) {
       const result = await measureTurns(
         server,
-        { prefix: `b${round}`, handlerMs: 0, warmUpMs: 1500, ms, ...job },
+        { prefix: `b${round}`, handlerMs: 0, warmUpMs: 5000, ms, ...job },
         processes,
       )
       results[n].push(result)

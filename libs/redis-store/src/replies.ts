@@ -27,13 +27,16 @@ export function readGrant(line: string, from: number, key: string, ticket: strin
   const bar = line.indexOf('|', gap)
   const end = line.indexOf('|', bar + 1)
   const last = end < 0 ? line.length : end
-  const revision = bar === gap + 1 ? null : unescapeName(line.slice(gap + 1, bar))
+  let revision = bar === gap + 1 ? null : unescapeName(line.slice(gap + 1, bar))
   let previousHolder: string | null = null
   let note = '0-'
   if (last > bar + 1) {
     const noteAt = line.indexOf(' ', bar + 1) + 1
     const holderAt = line.indexOf(' ', noteAt) + 1
     note = line.slice(noteAt, holderAt - 1)
+    // 'S<revision>': all that is known of the row stands in the note.
+    const simple = revision === null ? note.indexOf('S') : -1
+    if (simple > 0) revision = unescapeName(note.slice(simple + 1))
     if (holderAt < last) previousHolder = unescapeName(line.slice(holderAt, last))
   } else if (revision !== null) {
     note = '0P'
@@ -85,16 +88,18 @@ export function readState(
         state.outbox = readOutbox(Number(digits) / 2, next, damaged)
         break
       }
-      case 'u': {
-        const [json, userRevision] = [next(), next()]
-        const data = json === '' ? null : readUser(user ?? '', json, damaged)
-        state.user = data ? { data, revision: userRevision } : null
+      case 'u':
+        state.user = readUserState(user ?? '', next(), next(), damaged)
         break
-      }
     }
   }
   if (damaged.length > 0) state.damaged = damaged
   return state
+}
+
+function readUserState(user: string, json: string, revision: string, damaged: Damage[]): ChatState['user'] {
+  const data = json === '' ? null : readUser(user, json, damaged)
+  return data ? { data, revision } : null
 }
 
 function readOutbox(count: number, next: () => string, damaged: Damage[]): OutboxEntry[] {

@@ -112,7 +112,7 @@ export function commitEntry(request: CommitRequest, idsPerChat: number): Entry<C
   const chat = escapeName(key)
   const before = request.note ?? UNKNOWN_NOTE
   const ids = Number.parseInt(before, 10) + (effects.inboundId === undefined ? 0 : 1)
-  const note = `${ids}${before.endsWith('P') ? 'P' : '-'}`
+  const note = `${ids}${before.replace(/^\d+/, '')}`
   const many = ids > idsPerChat
   if (release && onlyInboundId(effects)) {
     const entry = new CommitEntry(chat, `${many ? 'Y' : 'C'}${fence} ${note}`)
@@ -123,7 +123,7 @@ export function commitEntry(request: CommitRequest, idsPerChat: number): Entry<C
   if (release && !many && onlyCheckpoint(effects)) {
     const { inboundId } = effects
     const receipt = inboundId === undefined ? `#${fence}:${n}` : escapeName(inboundId)
-    const entry = new CommitEntry(chat, `D${fence} ${ids}P`)
+    const entry = new CommitEntry(chat, `D${fence} ${ids}-`)
     entry.more = [`${chat} ${receipt}`, ...checkpointArgs(effects)]
     return entry
   }

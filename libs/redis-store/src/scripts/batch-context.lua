@@ -27,7 +27,8 @@
 --             chat -> '<fence> <note> <session>'           the trace: the last turn that ended
 --             '<chat> <id>' -> '<ms>:<fence>[:<revision>]' a committed inbound id, or '#<name>': a receipt
 --             '<chat> ' -> '<ms> <id>'                     last message
---   A note is '<ids><flag>': how many ids this chat has committed lately, and P if it may have a row, else '-'.
+--   A note is '<ids><flag>': how many ids this chat has committed lately, and what is known of its row: '-' there is none,
+--   'S<revision>' a checkpoint of that revision that does not expire and nothing else, 'P' there may be anything.
 -- Keys of their own:
 --   s:<session>  string with a time to live: the session     sessions  zset: session -> ms when it expires
 --   h:<session>  hash: fence -> chat, its grants              w:<session>  hash: ticket -> '<chat> <id>', that wait
@@ -98,7 +99,10 @@ end
 
 -- The window before, as it stood: asked for all entries at once, and only if this window lacks something.
 local function old_trace(k)
-  if not old_traced then old_traced = call('HMGET', old_window, unpack(ARGV, 7, 6 + count + checks)) end
+  if not old_traced then
+    -- For most of its life a mesh has but one window that is not empty.
+    old_traced = call('EXISTS', old_window) == 1 and call('HMGET', old_window, unpack(ARGV, 7, 6 + count + checks)) or {}
+  end
   return old_traced[k]
 end
 

@@ -68,7 +68,7 @@ for k = 1, count do
     end
   elseif letter == 68 then -- D: commit of a checkpoint
     if record and find(record, match(rest, '^%d+ '), 1, true) == 1 and not find(record, 'W', find(record, '|', 1, true) or -1, true) then
-      line = commit_checkpoint(k, at, rest)
+      line = commit_checkpoint(k, at, rest, record)
       step = 8
     end
   end

@@ -42,8 +42,12 @@ local function commit_and_end(k, fence, note, at)
   local record = record_of(k, chat)
   if not record or find(record, fence .. ' ', 1, true) ~= 1 then return late_commit(record, fence, ARGV[at]) end
   local json, ttl, kept, wake = ARGV[at + 3], ARGV[at + 4], ARGV[at + 5], ARGV[at + 6]
-  if not store_checkpoint(chat, fence, ARGV[at + 1], new, json, ttl, kept, wake) then return 'ks' end
+  local flag = store_checkpoint(chat, nil, fence, ARGV[at + 1], new, json, ttl, kept, wake)
+  if not flag then return 'ks' end
   ids[ARGV[at]] = stamp_stem .. fence .. ':' .. new
-  hand_over(chat, record, fence, note)
+  local bar = find(record, '|', 1, true)
+  -- The row is known again, whatever was written to it during this turn.
+  if bar then record = sub(record, 1, bar) .. string.gsub(sub(record, bar + 1), 'P', '') end
+  hand_over(chat, record, fence, match(note, '^%d+') .. flag)
   return 'K- ' .. new
 end

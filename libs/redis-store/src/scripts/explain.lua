@@ -14,5 +14,5 @@ local function explain(fence)
   end
   local _, ticket = parse(record)
   local trace = trace_of(chat)
-  return 'X' .. ticket .. ' ' .. fence .. ' ' .. revision_of(chat, trace) .. '|' .. (trace or '') .. '|' .. chat
+  return 'X' .. ticket .. ' ' .. fence .. ' ' .. revision_of(chat, trace) .. '|' .. (trace or cold_trace(chat)) .. '|' .. chat
 end

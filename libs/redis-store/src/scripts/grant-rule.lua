@@ -56,10 +56,15 @@ end
 
 -- Revision of the chat's row for a grant; '' if it has none. Looked up only if the trace says that it may.
 local function revision_of(chat, trace)
-  if trace and not find(trace, 'P ', 1, true) then return '' end
+  if trace and not find(trace, 'P ', 1, true) then return match(trace, '^%d+ %d+S(%S+)') or '' end
   local row = call('HMGET', base .. 'c:' .. chat, 'r', 'x')
   if not row[1] or (row[2] and row[2] ~= 'P' and tonumber(row[2]) <= now_ms) then return '' end
   return row[1]
+end
+
+-- What replies say in the place of a trace that is gone: that there is a row, if there is one.
+local function cold_trace(chat)
+  return call('EXISTS', base .. 'c:' .. chat) == 1 and '0 0P ' or ''
 end
 
 -- Grants `chat` to `ticket` of session `of`.
@@ -74,7 +79,7 @@ local function grant(chat, ticket, of, trace, waiters)
   else
     call('HSET', base .. 'h:' .. of, fence, chat)
   end
-  return fence .. ' ' .. revision .. '|' .. (trace or '')
+  return fence .. ' ' .. revision .. '|' .. (trace or cold_trace(chat))
 end
 
 -- Grants the first live ticket in line, or leaves the chat to nobody. The caller has dealt with the last grant.
@@ -115,7 +120,7 @@ end
 -- The note that a chat's trace goes on with when its holder did not write one.
 local function note_of(chat, flags)
   local trace = trace_of(chat)
-  local note = trace and match(trace, '^%d+ (%d+[P-])') or '0P'
+  local note = trace and match(trace, '^%d+ (%S+)') or '0P'
   return find(flags, 'P', 1, true) and match(note, '^%d+') .. 'P' or note
 end
 

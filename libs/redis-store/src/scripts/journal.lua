@@ -12,7 +12,7 @@ local function fail_record(k, fence, at)
   local chat, id = ARGV[6 + k], ARGV[at]
   if ARGV[at + 3] ~= 'u' then
     if fence_known(chat, k) > tonumber(fence) then return 'b' end
-    raise_fence(chat, fence)
+    raise_fence(k, fence)
   end
   local records = base .. 'j:' .. chat
   local record = call('HMGET', records, id, id .. ' a')

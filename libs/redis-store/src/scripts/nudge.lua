@@ -17,7 +17,7 @@ local function nudge(k, n)
     if holder_ticket == ticket then
       if record ~= before and own_news[#own_news] and #own_news > known then own_news[#own_news] = nil end
       local trace = trace_of(chat)
-      return 'G' .. fence .. ' ' .. revision_of(chat, trace) .. '|' .. (trace or '')
+      return 'G' .. fence .. ' ' .. revision_of(chat, trace) .. '|' .. (trace or cold_trace(chat))
     end
     if call('HEXISTS', base .. 'w:' .. session, ticket) == 1 then return 'Q' .. life_ms(of) .. ' ' .. of end
   end

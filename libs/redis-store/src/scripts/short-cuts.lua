@@ -17,14 +17,23 @@ local function appoint(chat, row, after)
   end
 end
 
--- Compares the revision and stores a checkpoint. Returns false if another one is there.
-local function store_checkpoint(chat, fence, expected, new, json, ttl, kept, wake)
+-- Compares the revision and stores a checkpoint. Returns the chat's new flag for notes, or nil if another revision is
+-- there. `trace` may be nil: then the row is looked at.
+local function store_checkpoint(chat, trace, fence, expected, new, json, ttl, kept, wake)
   local row = base .. 'c:' .. chat
+  local flag, known
+  if trace then flag, known = match(trace, '^%d+ %d+([-S])(%S*)') end
+  if flag and ttl == '' and wake == '' and kept == '' then
+    -- All that the row has is known, so it need not be read.
+    if known ~= expected then return nil end
+    call('HSET', row, 'c', json, 'r', new, 'x', 'P', 'f', fence)
+    return 'S' .. new
+  end
   local now = call('HMGET', row, 'r', 'x', 'y', 'w')
   local revision = now[1] or ''
   if revision ~= expected and revision ~= new then
     local alive = now[2] and (now[2] == 'P' or tonumber(now[2]) > now_ms)
-    if expected ~= '' or alive then return false end
+    if expected ~= '' or alive then return nil end
   end
   local expires = ttl == '' and 'P' or format('%.0f', now_ms + tonumber(ttl))
   call('HSET', row, 'c', json, 'r', new, 'x', expires, 'f', fence, 'n', kept)
@@ -33,15 +42,13 @@ local function store_checkpoint(chat, fence, expected, new, json, ttl, kept, wak
   elseif now[4] then
     appoint(chat, row)
   end
-  if expires == 'P' then
+  if expires == 'P' or now[3] == 'P' then
     if now[2] ~= 'P' then call('PERSIST', row) end
-  elseif now[3] == 'P' then
-    call('PERSIST', row)
   else
     local ms = math.max(window_ms, tonumber(ttl), tonumber(now[3] or 0) - now_ms)
     call('PEXPIRE', row, format('%.0f', ms))
   end
-  return true
+  return expires == 'P' and wake == '' and kept == '' and not now[3] and 'S' .. new or 'P'
 end
 
 -- A take with flags and arguments as take.lua says for 'A', of a chat that nobody holds. Returns nil if it is no common case.
@@ -50,12 +57,22 @@ local function take_reading(k, at, n)
   if find(flags, 'j', 1, true) or ARGV[at + 4] ~= '' or ARGV[at + 5] ~= '' then return nil end
   local chat = ARGV[6 + k]
   local trace = traced[k] or old_trace(k)
-  local revision, read, row = '', '', nil
-  if not trace or find(trace, 'P ', 1, true) then
+  local revision, read, row, told = '', '', nil, trace or ''
+  local reads = find(flags, 'r', 1, true)
+  local simple = trace and match(trace, '^%d+ %d+S(%S+)')
+  if simple then
+    revision = simple
+    if reads then
+      local json = redis.pcall('HGET', base .. 'c:' .. chat, 'c')
+      if not json or type(json) == 'table' then return nil end
+      payloads[#payloads + 1] = json
+      read = 'c'
+    end
+  elseif not trace or find(trace, 'P ', 1, true) then
     row = redis.pcall('HMGET', base .. 'c:' .. chat, 'r', 'x', 'c', 'm', 'y', 'w')
     if row.err then return nil end
+    if not trace and call('EXISTS', base .. 'c:' .. chat) == 1 then told = '0 0P ' end
   end
-  local reads = find(flags, 'r', 1, true)
   if row and (row[1] or row[4]) then
     local expired = row[2] and row[2] ~= 'P' and tonumber(row[2]) <= now_ms
     if row[1] and not expired then revision = row[1] end
@@ -84,20 +101,22 @@ local function take_reading(k, at, n)
     marks = '+'
   end
   if reads then read = 'r' .. read end
-  return 'G' .. fence .. ' ' .. revision .. '|' .. (trace or '') .. '|' .. marks .. read
+  return 'G' .. fence .. ' ' .. revision .. '|' .. told .. '|' .. marks .. read
 end
 
 -- A commit as commit.lua says for 'D', by the current holder, with nobody waiting. Returns nil if the row is unreadable.
-local function commit_checkpoint(k, at, rest)
-  local chat, fence = ARGV[6 + k], match(rest, '^%d+')
-  local new = ARGV[at + 3]
-  local ok, stored =
-    pcall(store_checkpoint, chat, fence, ARGV[at + 2], new, ARGV[at + 4], ARGV[at + 5], ARGV[at + 6], ARGV[at + 7])
+local function commit_checkpoint(k, at, rest, record)
+  local chat, fence, new = ARGV[6 + k], match(rest, '^%d+'), ARGV[at + 3]
+  -- A flag in the record says that the row was written during this turn: then the trace does not know it.
+  local trace = not find(record, '|', 1, true) and (traced[k] or old_trace(k)) or nil
+  local ok, flag = pcall(
+    store_checkpoint, chat, trace, fence, ARGV[at + 2], new, ARGV[at + 4], ARGV[at + 5], ARGV[at + 6], ARGV[at + 7]
+  )
   if not ok then return nil end
-  if not stored then return 'ks' end
+  if not flag then return 'ks' end
   let_go_n, gone_n = let_go_n + 1, gone_n + 1
   let_go[let_go_n], gone[gone_n] = fence, chat
-  ended[ended_n + 1], ended[ended_n + 2] = chat, rest .. ' ' .. session
+  ended[ended_n + 1], ended[ended_n + 2] = chat, match(rest, '^%d+ %d+') .. flag .. ' ' .. session
   ended[ended_n + 3], ended[ended_n + 4] = ARGV[at + 1], stamp_stem .. fence .. ':' .. new
   ended_n = ended_n + 4
   return 'K- ' .. new

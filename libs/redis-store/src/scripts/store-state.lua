@@ -21,18 +21,20 @@ local function fence_known(chat, k)
   return highest
 end
 
-local function raise_fence(chat, fence)
-  local row = base .. 'c:' .. chat
-  call('HSET', row, 'f', fence)
-  expire_row(row)
-end
-
 -- From now on grants of this chat look for its row.
 local function note_row(chat, k)
   local record = record_of(k, chat)
   if record then flag_record(chat, record, 'P') end
   local trace = trace_of(chat)
   if trace then traces[chat] = match(trace, '^%d+ %d+') .. 'P' .. match(trace, ' %S*$') end
+end
+
+local function raise_fence(k, fence)
+  local chat = ARGV[6 + k]
+  local row = base .. 'c:' .. chat
+  call('HSET', row, 'f', fence)
+  expire_row(row)
+  note_row(chat, k)
 end
 
 local function note_arrival(k, ms, at)
@@ -43,7 +45,7 @@ end
 local function open_state(k, fence, at)
   local chat = ARGV[6 + k]
   if fence_known(chat, k) > tonumber(fence) then return 'o' end
-  raise_fence(chat, fence)
+  raise_fence(k, fence)
   local revision, marks = read_state(chat, true, ARGV[at] == 'j')
   return 'O' .. revision .. '|' .. marks
 end
@@ -60,7 +62,7 @@ local function commit_state(k, fence, at)
   if has_row then note_row(chat, k) end
   if not free then
     ids[receipt] = stamp_stem .. fence .. ':' .. revision
-    raise_fence(chat, fence)
+    raise_fence(k, fence)
   end
   return 'K' .. more .. ' ' .. revision
 end
@@ -83,6 +85,7 @@ local function move_aside(k, what, name)
   local field = what == 'checkpoint' and 'c' or what == 'marker' and 'm' or name
   local value = call('HGET', from, field)
   if not value then return 'F' end
+  note_row(chat, k)
   call('HDEL', from, field)
   if what == 'checkpoint' then
     call('HDEL', row, 'x', 'n')

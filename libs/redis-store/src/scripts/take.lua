@@ -17,7 +17,7 @@ local function take_held(chat, record, ticket, id, only_if_free)
   local fence, holder_ticket = parse(record)
   if holder_ticket == ticket then
     local trace = trace_of(chat)
-    return 'G' .. fence .. ' ' .. revision_of(chat, trace) .. '|' .. (trace or '')
+    return 'G' .. fence .. ' ' .. revision_of(chat, trace) .. '|' .. (trace or cold_trace(chat))
   end
   local of = session_of(holder_ticket)
   local left = life_ms(of)
@@ -66,7 +66,7 @@ local function take_with(k, n, field, at)
   if ARGV[at + 1] ~= '' then marks = arrive(chat, ARGV[at + 1], ARGV[at + 2], ARGV[at + 3]) end
   if letter == 71 and find(flags, 'r', 1, true) then
     local gap, bar = find(line, ' ', 1, true), find(line, '|', 1, true)
-    local may_have_row = bar == #line or find(line, 'P ', bar, true)
+    local may_have_row = not match(line, '^|%d+ %d+%-', bar)
     local revision, read = read_state(chat, may_have_row, find(flags, 'j', 1, true))
     if ARGV[at + 4] ~= '' then
       local user = call('HMGET', base .. 'u:' .. ARGV[at + 4], 'd', 'r')
