@@ -4,13 +4,17 @@
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
+import { trackedFiles } from './project-files.mjs'
 import { citedBy, testNames } from './test-names.mjs'
 
 const FILE = fileURLToPath(new URL('../docs/coverage.md', import.meta.url))
 
+/** What is not committed is not claimed. */
+const known = new Set(trackedFiles({ fresh: false }))
+
 /** @type {Map<string, Set<string>>} */
 const files = new Map()
-for (const { file, name } of testNames()) {
+for (const { file, name } of testNames().filter((one) => known.has(one.file))) {
   for (const id of citedBy(name)) files.set(id, (files.get(id) ?? new Set()).add(file))
 }
 

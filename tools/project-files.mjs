@@ -7,14 +7,18 @@ import { fileURLToPath } from 'node:url'
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const GENERATED = new Set(['node_modules', 'dist', 'coverage', '.git', '.botmesh'])
 
-/** @returns {string[]} paths from the root, with slashes, sorted */
-export function trackedFiles() {
-  return (listedByGit() ?? listedByWalk(ROOT)).filter((path) => existsSync(join(ROOT, path))).sort()
+/**
+ * @param {{ fresh?: boolean }} [options] `fresh`: also files that git does not know yet; default true
+ * @returns {string[]} paths from the root, with slashes, sorted
+ */
+export function trackedFiles({ fresh = true } = {}) {
+  return (listedByGit(fresh) ?? listedByWalk(ROOT)).filter((path) => existsSync(join(ROOT, path))).sort()
 }
 
-function listedByGit() {
+/** @param {boolean} fresh */
+function listedByGit(fresh) {
   try {
-    const args = ['ls-files', '-z', '--cached', '--others', '--exclude-standard']
+    const args = ['ls-files', '-z', '--cached', ...(fresh ? ['--others', '--exclude-standard'] : [])]
     const list = execFileSync('git', args, {
       cwd: ROOT,
       encoding: 'utf8',

@@ -11,6 +11,8 @@ const FILE_LINES = 300
 const SPEC_LINES = 400
 const HARD_LIMIT = 400
 const FUNCTION_LINES = 40
+/** Entries follow a file that shrinks, but not line by line. */
+const SLACK = 5
 
 const isSpec = (path: string) => /([.-]spec|\.suite)\.ts$/.test(path)
 
@@ -29,7 +31,7 @@ function ratchet(list: string, sizes: Map<string, number>): string[] {
       advice.push(`${what} has ${size} lines: split it by what its parts are about`)
     else if (size > exception.max)
       advice.push(`${what} grew from ${exception.max} to ${size} lines: split it`)
-    else if (size < exception.max)
+    else if (size < exception.max - SLACK)
       advice.push(`${what} shrank to ${size} lines: lower its "max" in exceptions.json`)
   }
   for (const [what, { why }] of Object.entries(allowed)) {
