@@ -58,7 +58,7 @@ export interface SqlFlavor {
   /** Runs `work` while nobody else who calls this with the same name does, on any replica. */
   exclusively(db: Kysely<Tables>, name: string, work: (db: Kysely<Tables>) => Promise<void>): Promise<void>
   /** More to check when opened, such as settings of connections that were given. @throws ConfigError */
-  check?(db: Kysely<Tables>): Promise<void>
+  check?: ((db: Kysely<Tables>) => Promise<void>) | undefined
   judge(error: unknown): Verdict
   /** Wakes listeners of a topic when the transaction has been committed; only together with `listen`. */
   notify?(channel: string, topic: string): RawBuilder<unknown>

@@ -8,7 +8,7 @@ import { readOutboxEntry, type Damage } from './stored-values.js'
 import type { OutboxTable, Tables } from './tables.js'
 
 const IDEMPOTENT: CallRules = { idempotent: true }
-const COLUMNS = ['content', 'sent', 'error', 'hash', 'status'] as const
+const COLUMNS = ['content', 'sent', 'error', 'status', 'hash'] as const
 
 export class SqlOutbox extends Outbox {
   constructor(private readonly link: SqlLink) {
@@ -100,7 +100,7 @@ function rowOf(chat: string, { key, hash, content, status, sent, error }: Outbox
   }
 }
 
-/** MySQL assigns from left to right: what the condition reads comes last. */
+/** MySQL assigns from left to right: what the condition reads comes last, and the hash, which decides, last of all. */
 const MYSQL_SET = Object.fromEntries(
   COLUMNS.map((column) => [
     column,
