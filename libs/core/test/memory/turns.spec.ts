@@ -28,6 +28,20 @@ async function taken(promise: Promise<Turn | 'duplicate'>): Promise<Turn> {
 }
 
 describe('turns on the in-process hub', () => {
+  it('T7: a turn under which nothing was done leaves the holder before it on record', async () => {
+    const { replicas } = setUp(3)
+    const [a, b, c] = replicas
+    const serve = async (who: MemoryCoordinator | undefined, unused = false) => {
+      const turn = await taken((who as MemoryCoordinator).turns.take('chat'))
+      await turn.release({ unused })
+      return turn.previousHolder
+    }
+    expect(await serve(a)).toBeNull()
+    expect(await serve(b, true)).toBe(a.incarnation)
+    expect(await serve(c)).toBe(a.incarnation)
+    expect(await serve(a)).toBe(c?.incarnation)
+  })
+
   it('T1: grants tickets in the order taken, one holder at a time, whatever the replica', async () => {
     const { replicas } = setUp()
     const [a, b] = replicas
