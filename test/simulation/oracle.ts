@@ -26,10 +26,14 @@ export interface Seen {
   /** A record of the chat that is still open. */
   pending: (chatId: string) => Promise<string | null>
   chats: readonly string[]
+  /** Chats that still wait, long after the timeout of their question. */
+  overdue: readonly string[]
 }
 
 export async function faultsOf(seen: Seen): Promise<string[]> {
   const faults = [...doubled(seen), ...overlaps(seen), ...surprises(seen), ...stuck(seen)]
+  // A timeout fires though every replica that knew it died (D1, T5).
+  if (seen.durable) faults.push(...seen.overdue.map((chatId) => `timeout lost in ${chatId}`))
   if (seen.durable) faults.push(...lost(seen), ...(await disorder(seen)), ...(await open(seen)))
   return faults
 }

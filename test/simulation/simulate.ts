@@ -61,6 +61,7 @@ class Simulation {
   private readonly acting = new Map<string, number | null>()
   /** The last one that was started; it may speak before its start has ended. */
   private starting = ''
+  private overdue: string[] = []
   /** No more faults. */
   private calm = false
 
@@ -91,6 +92,7 @@ class Simulation {
     this.frozen.clear()
     for (let lease = 0; lease < SETTLE_LEASES; lease++) await this.pass(1)
     await this.keepOneUp()
+    this.overdue = await this.waiting()
     this.calm = true
     // A chat that is stuck shows now.
     for (const chatId of CHATS) this.write(chatId, 'hello')
@@ -109,7 +111,14 @@ class Simulation {
       seq: async (chatId, id) => (await bed.store.journal.find(keyOf(chatId), id))?.seq ?? null,
       pending: async (chatId) => (await bed.store.journal.oldest(keyOf(chatId)))?.id ?? null,
       chats: CHATS,
+      overdue: this.overdue,
     })
+  }
+
+  /** Chats whose question has a timeout. */
+  private async waiting(): Promise<string[]> {
+    const found = await Promise.all(CHATS.map((chatId) => this.bed.store.getCheckpoint(keyOf(chatId))))
+    return CHATS.filter((_, index) => found[index]?.wait?.timeoutMs !== undefined)
   }
 
   async end(): Promise<void> {

@@ -1,7 +1,15 @@
 /** What simulated users can meet: an order flow, a survey, plain and slow answers. Every text names its message. */
-import type { Bot, Clock, ConversationContext, StepContext } from '@botmesh/core'
+import {
+  WaitTimeoutError,
+  type Bot,
+  type Clock,
+  type ConversationContext,
+  type StepContext,
+} from '@botmesh/core'
 
 export interface Order {
+  /** The message that it was entered with: what a timeout is due to. */
+  entered?: string
   answers: string[]
 }
 
@@ -11,6 +19,8 @@ export type Speaks = (chatId: string, fence: number | null) => void
 export const BODIES = ['order', 'order', 'survey', 'M', 'red', 'slow', 'hello', 'hello'] as const
 
 const SLOW_MS = 4000
+/** Of the first question: longer than a lease, shorter than the rest of a life. */
+const TIMEOUT_MS = 40_000
 
 export function define(bot: Bot, clock: () => Clock, speaks: Speaks): void {
   const about = (c: StepContext<Order> | ConversationContext): string => {
@@ -20,8 +30,17 @@ export function define(bot: Bot, clock: () => Clock, speaks: Speaks): void {
   bot
     .flow<Order>('order', { on: 'order' })
     .step('size', async (c) => {
-      const { id } = await c.askMessage(`Size? ${about(c)}`)
-      c.state.answers = [id]
+      c.state.entered ??= c.message.id
+      try {
+        const { id } = await c.askMessage(`Size? ${about(c)}`, { timeout: TIMEOUT_MS })
+        c.state.answers = [id]
+        return
+      } catch (error) {
+        if (!(error instanceof WaitTimeoutError)) throw error
+        about(c)
+        await c.say(`Late (${c.state.entered})`)
+        return c.end()
+      }
     })
     .do('stock', async () => pause(clock(), 100))
     .step('colour', async (c) => {
