@@ -42,6 +42,14 @@ describe('scenario 8, Z1: the connections that grants are pushed on are cut agai
 
   const median = (values: number[]): number => values.toSorted((x, y) => x - y)[values.length >> 1] ?? 0
 
+  /** The best median of a few rounds: on a machine that is busy with other things a process may stand still. */
+  async function fastest(crew: Crew, from: BotReplica, to: BotReplica): Promise<number> {
+    let best = Infinity
+    for (let left = 4; left > 0 && best >= POLL_MS / 8; left -= 1)
+      best = Math.min(best, median(await handOffs(crew, from, to)))
+    return best
+  }
+
   it(
     'hand-offs get slower, bounded by the fall-back, none is stuck; then they are fast again and no channel is left',
     async () => {
@@ -54,8 +62,8 @@ describe('scenario 8, Z1: the connections that grants are pushed on are cut agai
       const both = async () => (await channels()).length === 2
       await waitFor(both, { what: 'each replica listens to a channel of its own' })
       const before = await channels()
-      const pushed = await handOffs(crew, a, b)
-      expect(median(pushed)).toBeLessThan(POLL_MS / 4)
+      const pushed = await fastest(crew, a, b)
+      expect(pushed).toBeLessThan(POLL_MS / 8)
 
       let cutting = true
       const cut = async () => {
@@ -64,13 +72,12 @@ describe('scenario 8, Z1: the connections that grants are pushed on are cut agai
       const cuts = cut()
       const polled = [...(await handOffs(crew, b, a)), ...(await handOffs(crew, a, b))]
       expect(Math.max(...polled)).toBeLessThan(POLL_MS + leaseMs / 3)
-      expect(median(polled)).toBeGreaterThan(median(pushed))
+      expect(median(polled)).toBeGreaterThan(pushed)
       cutting = false
       await cuts
 
       await waitFor(both, { what: 'both listen again' })
-      const again = await handOffs(crew, b, a)
-      expect(median(again)).toBeLessThan(POLL_MS / 4)
+      expect(await fastest(crew, b, a)).toBeLessThan(POLL_MS / 8)
       expect((await channels()).toSorted()).toEqual(before.toSorted())
       const listeners = (await server.call('PUBSUB', 'NUMSUB', ...before)) as (string | number)[]
       expect(listeners.filter((_, index) => index % 2 === 1)).toEqual([1, 1])
@@ -115,8 +122,8 @@ describe('scenario 9, L4: Redis restarts empty', () => {
         { status: 'live', ready: true },
       ])
       expect(second.map((one) => one['incarnation'])).not.toEqual(first.map((one) => one['incarnation']))
-      expect(await crew.disband()).toEqual([])
       expect(crew.told('leader')).toHaveLength(2)
+      expect(await crew.disband()).toEqual([])
     },
     MINUTE,
   )

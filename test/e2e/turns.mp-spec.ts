@@ -9,16 +9,15 @@ describe('scenario 2', () => {
   it(
     'T3: a handler that works for three leases keeps its turn',
     async () => {
-      const crew = new Crew({ leaseMs: 1000 })
+      const crew = new Crew({ leaseMs: LEASE_MS })
       const [a, b] = await Promise.all([crew.join('a'), crew.join('b')])
-      a.write('chat', 'slow 3000', 'm1')
+      a.write('chat', `slow ${LEASE_MS * 3}`, 'm1')
       await a.of('handling', 'm1')
       b.write('chat', 'next', 'm2')
-      await crew.hears('chat', ['did slow 3000', 'echo next'])
+      await crew.hears('chat', [`did slow ${LEASE_MS * 3}`, 'echo next'])
       expect(crew.told('lease-lost')).toEqual([])
-      expect(Number((await b.of('handling', 'm2'))['at'])).toBeGreaterThanOrEqual(
-        Number((await a.of('handled', 'm1'))['at']) - 5,
-      )
+      const [did] = crew.told('sent')
+      expect(Number((await b.of('handling', 'm2'))['at'])).toBeGreaterThanOrEqual(Number(did?.['at']))
       expect(await crew.disband()).toEqual([])
     },
     MINUTE,
@@ -131,7 +130,7 @@ describe('two replicas', () => {
   it(
     'scenario 12, C3: with one replicaId by mistake both work, under incarnations of their own, and are warned',
     async () => {
-      const crew = new Crew({ leaseMs: 1000 })
+      const crew = new Crew({ leaseMs: 2000 })
       const [a, b] = await Promise.all([crew.join('same'), crew.join('same')])
       const [one, two] = await Promise.all([a.status(), b.status()])
       expect(one['incarnation']).not.toBe(two['incarnation'])
