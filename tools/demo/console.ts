@@ -59,6 +59,8 @@ export class DemoConsole {
     if (key === 'l') return this.choose(this.mesh.replicas.find((one) => one.name === this.leader))
     if (key >= '1' && key <= '9') return this.choose(this.mesh.replicas[Number(key) - 1])
     const { chosen } = this
+    if ((key === 'k' || key === 'd') && (chosen.state === 'down' || chosen.state === 'starting'))
+      return this.print(`  ${chosen.name} is ${chosen.state}`)
     if (key === 'k') {
       this.print(`  ${chosen.name} is killed`)
       return this.mesh.kill(chosen)

@@ -88,6 +88,7 @@ export class ReplicaProcess implements DemoReplica {
   }
 
   async drain(): Promise<number> {
+    if (this.state === 'down') return 0
     const start = performance.now()
     this.thaw()
     this.state = 'draining'
