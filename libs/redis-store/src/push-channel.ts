@@ -1,5 +1,5 @@
 /**
- * The subscription to one session's grants (Z1), on a connection of its own. While it is down or denied, the client
+ * The subscription to the sessions' grants (Z1), on a connection of its own. While it is down or denied, the client
  * logic polls; a half-dead connection is found by a ping that goes with each heartbeat.
  */
 import type { Clock, Logger } from '@botmesh/core'
@@ -14,9 +14,12 @@ export interface PushOptions {
   onLive(live: boolean): void
 }
 
+const MOST_CHANNELS = 64
+
 export class PushChannel {
   private readonly link: RedisLink
-  private channel: string | null = null
+  /** Oldest first. One is of use; a few more are kept for what is under way as one incarnation follows another. */
+  private readonly channels = new Set<string>()
   private live = false
   private denied = false
   private pinging = false
@@ -46,13 +49,22 @@ export class PushChannel {
     this.setLive(false)
   }
 
-  /** Listens to `channel` instead of the one before. Resolves when that is confirmed or cannot be had now. */
+  /** Listens to `channel`, too. Resolves when that is confirmed or cannot be had now. */
   async listen(channel: string): Promise<void> {
-    const before = this.channel
-    this.channel = channel
-    if (!this.link.ready) return
-    if (before !== null) this.link.raw.unsubscribe(before).catch(() => undefined)
-    await this.subscribe()
+    this.channels.add(channel)
+    for (const old of this.channels) if (this.channels.size > MOST_CHANNELS) this.leave(old)
+    if (this.link.ready) await this.subscribe()
+  }
+
+  /** Nothing comes on `channel` any more. */
+  leave(channel: string): void {
+    if (!this.channels.delete(channel) || !this.link.ready) return
+    this.link.raw.unsubscribe(channel).catch((error: unknown) => {
+      this.options.logger.debug(
+        { err: error },
+        'an old channel could not be left; it goes with the connection',
+      )
+    })
   }
 
   /** Asks the connection for a sign of life; one that gives none is made anew. */
@@ -75,16 +87,16 @@ export class PushChannel {
   }
 
   private async subscribe(): Promise<void> {
-    const channel = this.channel
-    if (channel === null || !this.link.ready) return
+    const channels = [...this.channels]
+    if (channels.length === 0 || !this.link.ready) return
     const client = this.link.raw
     if (this.listening !== client) {
       this.listening = client
       client.on('message', (on: string, text: string) => this.options.onMessage(on, text))
     }
     try {
-      await client.subscribe(channel)
-      if (channel === this.channel) this.setLive(true)
+      await client.subscribe(...channels)
+      this.setLive(true)
     } catch (error) {
       const denied = error instanceof Error && error.message.startsWith('NOPERM')
       if (denied && !this.denied) {

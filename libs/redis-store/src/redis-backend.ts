@@ -144,7 +144,8 @@ export class RedisBackend implements CoordinationBackend {
   }
 
   async closeSession(session: string): Promise<void> {
-    const { heartbeat } = this.live()
+    const { heartbeat, pushes } = this.live()
+    pushes.leave(this.options.keys.grantsOf(session))
     for (;;) {
       const line = await this.one(session, heartbeat, { chat: '', token: `E${CLOSE_AT_ONCE}`, read: asText })
       if (line !== 'E1') return
@@ -180,11 +181,14 @@ export class RedisBackend implements CoordinationBackend {
       results.push(...(await batches.call(session, rest.slice(at, at + BEAT_ENTRIES), heartbeat)))
     }
     const compared = this.compare(request, held)
+    const waiting = request.waiting.map((_, index) => nudgeResult(results[index]))
+    // The fences were listed before the nudges made grants.
+    const nudged = waiting.flatMap((reply) => (reply.outcome === 'granted' ? [reply.grant] : []))
     return {
       outcome: 'alive',
       missing: compared.missing,
-      unknown: await this.explain(session, compared.unknown),
-      waiting: request.waiting.map((_, index) => nudgeResult(results[index])),
+      unknown: [...(await this.explain(session, compared.unknown)), ...nudged],
+      waiting,
       repairs: request.repairs.map((repair, index) =>
         repairResult(repair, results[request.waiting.length + index]),
       ),

@@ -114,13 +114,15 @@ export function commitEntry(request: CommitRequest, idsPerChat: number): Entry<C
   const ids = Number.parseInt(before, 10) + (effects.inboundId === undefined ? 0 : 1)
   const note = `${ids}${before.replace(/^\d+/, '')}`
   const many = ids > idsPerChat
-  if (release && onlyInboundId(effects)) {
+  const n = commitId.slice(commitId.lastIndexOf('#') + 1)
+  // The short forms have no room for a number: they are the first commit of their turn.
+  const short = release && n === '1'
+  if (short && onlyInboundId(effects)) {
     const entry = new CommitEntry(chat, `${many ? 'Y' : 'C'}${fence} ${note}`)
     entry.more = [`${chat} ${escapeName(effects.inboundId)}`]
     return entry
   }
-  const n = commitId.slice(commitId.lastIndexOf('#') + 1)
-  if (release && !many && onlyCheckpoint(effects)) {
+  if (short && !many && onlyCheckpoint(effects)) {
     const { inboundId } = effects
     const receipt = inboundId === undefined ? `#${fence}:${n}` : escapeName(inboundId)
     const entry = new CommitEntry(chat, `D${fence} ${ids}-`)

@@ -172,7 +172,7 @@ const RULES: Record<string, (mesh: Mesh) => Promise<void>> = {
     check((await copy) === 'duplicate', 'a message was handled twice')
   },
 
-  'I3, Z5: fences grow, also where the clock is behind those given so far': async (mesh) => {
+  'I6, Z5: fences grow, also where the clock is behind those given so far': async (mesh) => {
     const a = mesh.coordinator()
     const ahead = Date.now() * 1000 + 60_000_000
     await server.admin.hset(`${mesh.base}holders`, ' floor', String(ahead))
@@ -233,7 +233,9 @@ function deaf(backend: CoordinationBackend): CoordinationBackend {
 const VARIANTS: { variant: string; broken: Broken; caughtBy: (keyof typeof RULES)[] }[] = [
   {
     variant: 'no fence check',
-    broken: { script: replace("find(record, fence .. ' ', 1, true) ~= 1", 'false') },
+    broken: {
+      script: replace("own_life > 0 and record and find(record, fence .. ' ', 1, true) == 1", 'record'),
+    },
     caughtBy: ['I5, Z4: a former holder writes nothing once another holds the chat'],
   },
   {
@@ -274,7 +276,7 @@ const VARIANTS: { variant: string; broken: Broken; caughtBy: (keyof typeof RULES
     broken: {
       script: (source) => replace('floor < now_us and now_us or floor + 1', 'now_us')(source),
     },
-    caughtBy: ['I3, Z5: fences grow, also where the clock is behind those given so far'],
+    caughtBy: ['I6, Z5: fences grow, also where the clock is behind those given so far'],
   },
 ]
 

@@ -42,7 +42,7 @@ for k = 1, count do
     end
   elseif letter == 67 or letter == 78 then -- C, N: release with a committed id, with a note
     local fence = match(rest, '^%d+')
-    if record and find(record, fence, 1, true) == 1 and not find(record, '|', 1, true) then
+    if record and find(record, fence, 1, true) == 1 and not find(record, '|', 1, true) and (letter == 78 or own_life > 0) then
       local chat = ARGV[6 + k]
       let_go_n, gone_n = let_go_n + 1, gone_n + 1
       let_go[let_go_n], gone[gone_n] = fence, chat
@@ -67,7 +67,7 @@ for k = 1, count do
       step = 6
     end
   elseif letter == 68 then -- D: commit of a checkpoint
-    if record and find(record, match(rest, '^%d+ '), 1, true) == 1 and not find(record, 'W', find(record, '|', 1, true) or -1, true) then
+    if record and own_life > 0 and find(record, match(rest, '^%d+ '), 1, true) == 1 and not find(record, 'W', find(record, '|', 1, true) or -1, true) then
       line = commit_checkpoint(k, at, rest, record)
       step = 8
     end

@@ -8,12 +8,19 @@
 --       'ks' another holds the chat, or the revision is not the expected one;  'ka' nobody holds it
 -- Idempotent by the commit's name. Invariants: I5, I12: requires that the chat's current fence is the writer's.
 
--- What a commit answers whose fence is not the current one: by its receipt, if it was made before.
-local function late_commit(record, fence, receipt)
+-- Whether `fence` may write: it is the chat's present grant, and its session lives.
+local function is_current(record, fence)
+  return own_life > 0 and record and find(record, fence .. ' ', 1, true) == 1
+end
+
+-- What a commit answers whose fence is not the current one: by its receipt, if it was made before. `n` counts the
+-- commits of a turn; a receipt says which one it is of, unless it is of the first.
+local function late_commit(record, fence, receipt, n)
   local stamp = stamp_of(receipt)
-  local by, revision
-  if stamp then by, revision = match(stamp, '^%d+:(%d+):?(.*)$') end
-  if by == fence then return 'K- ' .. revision end
+  if stamp then
+    local by, revision, of = match(stamp, '^%d+:(%d+):?(%S*) ?(%d*)$')
+    if by == fence and (of == n or of == '' and n == '1') then return 'K- ' .. revision end
+  end
   return record and 'ks' or 'ka'
 end
 
@@ -22,7 +29,8 @@ local function commit(k, fence, note, at)
   local ends, effects = ARGV[at] == 'r', at + 1
   local receipt = ARGV[effects + 2] ~= '' and ARGV[effects + 2] or chat .. ' #' .. ARGV[effects + 1]
   local record = record_of(k, chat)
-  if not record or find(record, fence .. ' ', 1, true) ~= 1 then return late_commit(record, fence, receipt) end
+  local n = match(ARGV[effects + 1], ':(%d+)$') or '1'
+  if not is_current(record, fence) then return late_commit(record, fence, receipt, n) end
   local revision, more, has_row = apply_effects(chat, fence, effects, stamp_stem .. fence)
   if not revision then return 'ks' end
   if has_row then
@@ -30,7 +38,7 @@ local function commit(k, fence, note, at)
     record = changed[chat] or record
   end
   if ends then
-    ids[receipt] = stamp_stem .. fence .. ':' .. revision
+    ids[receipt] = stamp_stem .. fence .. ':' .. revision .. (n == '1' and '' or ' ' .. n)
     hand_over(chat, record, fence, note)
   end
   return 'K' .. more .. ' ' .. revision
@@ -40,7 +48,7 @@ end
 local function commit_and_end(k, fence, note, at)
   local chat, new = ARGV[6 + k], ARGV[at + 2]
   local record = record_of(k, chat)
-  if not record or find(record, fence .. ' ', 1, true) ~= 1 then return late_commit(record, fence, ARGV[at]) end
+  if not is_current(record, fence) then return late_commit(record, fence, ARGV[at], '1') end
   local json, ttl, kept, wake = ARGV[at + 3], ARGV[at + 4], ARGV[at + 5], ARGV[at + 6]
   local flag = store_checkpoint(chat, nil, fence, ARGV[at + 1], new, json, ttl, kept, wake)
   if not flag then return 'ks' end

@@ -27,10 +27,11 @@ end
 local function release(k, fence, note, field, many, holder)
   local chat = ARGV[6 + k]
   local record = record_of(k, chat)
-  if not record or find(record, fence .. ' ', 1, true) ~= 1 then
+  -- A dead session may still end its turn, but commits nothing.
+  if not record or find(record, fence .. ' ', 1, true) ~= 1 or field and own_life <= 0 then
     if not field then return 'r' end
     local stamp = stamp_of(field)
-    if stamp and match(stamp, '^%d+:(%d+)') == fence then return 'c' end
+    if stamp and match(stamp, '^%d+:(%d+)[^ ]*$') == fence then return 'c' end
     return record and 'rs' or 'ra'
   end
   if field then ids[field] = stamp_stem .. fence end

@@ -3,7 +3,7 @@
 -- KEYS and ARGV as batch-context says.
 --
 -- Reply  the lines of take ('A') and of commit ('D')
--- Invariants: I1, I2, I3 (nobody holds the chat); I4, I5 (the grant is the current one, and nobody waits).
+-- Invariants: I1, I3, I6 (nobody holds the chat); I5, I12 (the grant is the current one, and nobody waits).
 
 -- Makes the checkpoint's appointment, `after` ms from now, or ends the one that it has.
 local function appoint(chat, row, after)

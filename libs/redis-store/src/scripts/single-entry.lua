@@ -38,7 +38,8 @@ if ARGV[5] == '1' then
   elseif letter == 82 or letter == 67 or letter == 78 then -- R, C, N
     local record = call('HGET', KEYS[1], chat)
     local fence = string.match(rest, '^%d+')
-    if record and find(record, fence, 1, true) == 1 and not find(record, '|', 1, true) then
+    local may = letter ~= 67 or call('EXISTS', base .. 's:' .. session) == 1
+    if may and record and find(record, fence, 1, true) == 1 and not find(record, '|', 1, true) then
       local clock = call('TIME')
       local window = base .. 't:' .. math.floor((clock[1] * 1000 + clock[2] / 1000) / ARGV[4])
       call('HDEL', KEYS[1], chat)

@@ -50,7 +50,8 @@ local function take(k, n, field, only_if_free)
   local chat, ticket = ARGV[6 + k], session .. ':' .. n
   local record = record_of(k, chat)
   if not (record and sub(record, find(record, ' ', 1, true) + 1, find(record .. '|', '|', 1, true) - 1) == ticket) then
-    if field and stamp_of(field) then return 'D' end
+    -- A copy of a take that waits already is answered as it stands.
+    if field and stamp_of(field) and call('HEXISTS', base .. 'w:' .. session, ticket) == 0 then return 'D' end
   end
   if record then return take_held(chat, record, ticket, field and sub(field, #chat + 2) or '', only_if_free) end
   return 'G' .. grant(chat, ticket, session, trace_of(chat), false)

@@ -1,16 +1,14 @@
 -- withdraw: a waiter gives up. If its ticket was granted meanwhile this ends that grant, which nobody has seen.
 --
--- Entry 'W<n>'   Reply 'W'   Idempotent. Invariants: I1, I3. A grant that nobody saw does not make its replica the
--- previous holder: the trace keeps the one before.
+-- Entry 'W<n>'   Reply 'W'   Idempotent. Invariants: I1, I3, I8: the holder of every grant is recorded,
+-- also of one that its replica never saw (which then trusts nothing that it remembers: the revisions tell).
 local function withdraw(k, n)
   local chat, ticket = ARGV[6 + k], session .. ':' .. n
   local record = record_of(k, chat)
   if record then
     local fence, holder_ticket, flags = parse(record)
     if holder_ticket == ticket then
-      local trace = trace_of(chat)
-      local holder = trace and match(trace, ' (%S*)$') or ''
-      end_grant(chat, fence, session, fence .. ' ' .. note_of(chat, flags) .. ' ' .. holder)
+      end_grant(chat, fence, session, fence .. ' ' .. note_of(chat, flags) .. ' ' .. session)
       grant_next(chat)
       return 'W'
     end

@@ -1,0 +1,60 @@
+/** The same random operations through the turn machine and through the scripts, in lockstep: one outcome (I1–I9). */
+import { randomUUID } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import {
+  ManualClock,
+  MemoryBackend,
+  MemoryCoordinationHub,
+  differential,
+  seedOfRun,
+} from '@botmesh/core/testing'
+import { ShardKeys } from '../src/keys.js'
+import { RedisBackend } from '../src/redis-backend.js'
+import type { ScriptPatch } from '../src/scripts.js'
+import { startRedis, type PrivateRedis } from './private-redis.js'
+
+let server: PrivateRedis
+beforeAll(async () => {
+  server = await startRedis()
+})
+afterAll(() => server.stop())
+
+function run(seed: number, patch?: ScriptPatch): Promise<string[]> {
+  const clock = new ManualClock()
+  return differential({
+    seed,
+    steps: 150,
+    reference: new MemoryBackend(new MemoryCoordinationHub({ clock })),
+    subject: new RedisBackend({
+      target: { url: server.url },
+      keys: new ShardKeys(`differential:${randomUUID()}`),
+      windowMs: 3_600_000,
+      waitingPerChat: 100_000,
+      idsPerChat: 1000,
+      shares: () => false,
+      patch,
+    }),
+    pass: async (ms) => {
+      await clock.advance(ms)
+      await sleep(ms)
+    },
+  })
+}
+
+describe('differential test: the in-process hub and Redis', () => {
+  const first = seedOfRun()
+  for (let seed = first; seed < first + 4; seed += 1) {
+    it(`I1–I9: agree on every outcome (SEED=${seed})`, async () => {
+      expect(await run(seed)).toEqual([])
+    }, 60_000)
+  }
+
+  it('T8: a script that does not skip the dead is found out', async () => {
+    const breaking: ScriptPatch = (source) =>
+      source.replaceAll('ticket) == 1 and life_ms(of) > 0 then', 'ticket) == 1 then')
+    let found = 0
+    for (let seed = 1; seed <= 8 && found === 0; seed += 1) found += (await run(seed, breaking)).length
+    expect(found).toBeGreaterThan(0)
+  }, 60_000)
+})

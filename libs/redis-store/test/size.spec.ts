@@ -1,0 +1,172 @@
+/** What is left behind, what a flood costs others, and what a chat may keep (scenarios 1, 7, 34; Z3). */
+import { randomUUID } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import type { Turn } from '@botmesh/core'
+import { RedisStore, type RedisCoordinator } from '../src/index.js'
+import { startRedis, type PrivateRedis } from './private-redis.js'
+
+let server: PrivateRedis
+beforeAll(async () => {
+  server = await startRedis()
+})
+afterAll(() => server.stop())
+
+async function take(coordinator: RedisCoordinator, key: string, dedupeId?: string): Promise<Turn> {
+  const turn = await coordinator.turns.take(key, {
+    waitMs: '60s',
+    ...(dedupeId === undefined ? {} : { dedupeId }),
+  })
+  if (turn === 'duplicate') throw new Error('duplicate')
+  return turn
+}
+
+async function mesh(
+  options: { dedupeMs?: number },
+  play: (here: {
+    prefix: string
+    base: string
+    make(): RedisCoordinator
+    store: RedisStore
+  }) => Promise<void>,
+): Promise<void> {
+  const prefix = `size:${randomUUID()}`
+  const store = new RedisStore({ url: server.url, prefix, ...options })
+  const all: RedisCoordinator[] = []
+  const make = (): RedisCoordinator => {
+    const one = store.coordinator({ leaseMs: 1000, processId: randomUUID() })
+    all.push(one)
+    return one
+  }
+  try {
+    await play({ prefix, base: `${encodeURIComponent(prefix)}:{0}:`, make, store })
+  } finally {
+    await Promise.all(all.map((one) => one.stop()))
+    await store.close()
+  }
+}
+
+describe('scenario 34: chats that spoke once', () => {
+  it(
+    'leave Redis as it was',
+    () =>
+      mesh({ dedupeMs: 2000 }, async ({ base, make }) => {
+        const coordinator = make()
+        await coordinator.start()
+        const chats = Array.from({ length: 3000 }, (_, n) => `chat-${n}`)
+        await Promise.all(
+          chats.map(async (chat) => {
+            const turn = await take(coordinator, chat, `m-${chat}`)
+            await turn.commit({ inboundId: `m-${chat}` })
+          }),
+        )
+        const fields = async (): Promise<number> => {
+          let sum = 0
+          for (const key of await server.admin.keys(`${base}t:*`)) sum += await server.admin.hlen(key)
+          return sum
+        }
+        expect(await fields()).toBeGreaterThan(3000)
+        const limit = performance.now() + 12_000
+        while ((await fields()) > 10 && performance.now() < limit) await sleep(50)
+        expect(await fields()).toBeLessThan(10)
+        const left = (await server.admin.keys(`${base}*`)).map((key) => key.slice(base.length))
+        // The mesh, its floor, the live session and the window of now.
+        const expected = /^(?:mesh|holders|sessions|[shp]:.*|t:\d+)$/
+        expect(left.filter((key) => !expected.test(key))).toEqual([])
+      }),
+    30_000,
+  )
+})
+
+describe('scenario 7: a flood in one chat', () => {
+  it(
+    'leaves the latency of other chats flat, and is worked off in order',
+    () =>
+      mesh({}, async ({ make }) => {
+        const [a, b] = [make(), make()]
+        const latency = async (): Promise<number> => {
+          const times: number[] = []
+          for (let n = 0; n < 40; n += 1) {
+            const began = performance.now()
+            await (await take(b, `quiet-${n}`)).release()
+            times.push(performance.now() - began)
+          }
+          return times.sort((x, y) => x - y)[20] ?? Infinity
+        }
+        const before = await latency()
+        const held = await take(a, 'flood')
+        const served: number[] = []
+        const flood = Array.from({ length: 20_000 }, async (_, n) => {
+          const turn = await take(a, 'flood')
+          served.push(n)
+          await turn.release()
+        })
+        await sleep(1500)
+        const during = await latency()
+        await held.release()
+        await Promise.all(flood)
+        expect(during).toBeLessThan(before * 8 + 15)
+        expect(served).toEqual([...served].sort((x, y) => x - y))
+      }),
+    60_000,
+  )
+})
+
+describe('scenario 1: a release at the moment another replica queues', () => {
+  it(
+    'never leaves a ticket waiting, thousands of times',
+    () =>
+      mesh({}, async ({ make }) => {
+        const replicas = [make(), make(), make()]
+        await Promise.all(replicas.map((one) => one.start()))
+        let inside = 0
+        let overlaps = 0
+        let longest = 0
+        const hammer = async (coordinator: RedisCoordinator): Promise<void> => {
+          for (let n = 0; n < 1000; n += 1) {
+            const began = performance.now()
+            const turn = await take(coordinator, 'k')
+            longest = Math.max(longest, performance.now() - began)
+            inside += 1
+            if (inside !== 1) overlaps += 1
+            inside -= 1
+            await turn.release()
+          }
+        }
+        await Promise.all(replicas.map(hammer))
+        expect(overlaps).toBe(0)
+        // A ticket that is overlooked waits for the next heartbeat, a third of a second.
+        expect(longest).toBeLessThan(320)
+      }),
+    60_000,
+  )
+})
+
+describe('Z3: the committed ids of one chat', () => {
+  it('are bounded, the latest are kept, and all are forgotten after dedupeMs', () =>
+    mesh({ dedupeMs: 2000 }, async ({ make, store }) => {
+      const coordinator = make()
+      const turn = await take(coordinator, 'k', 'first')
+      await turn.commit({ inboundId: 'first' })
+      expect(await coordinator.turns.take('k', { dedupeId: 'first' })).toBe('duplicate')
+      await sleep(2100)
+      expect(await store.isCommitted('k', 'first')).toBe(false)
+      await (await take(coordinator, 'k', 'first')).release()
+    }))
+
+  it(
+    'of a chat that never stops do not fill Redis',
+    () =>
+      mesh({ dedupeMs: 3_600_000 }, async ({ make, base, store }) => {
+        const coordinator = make()
+        for (let n = 0; n < 3000; n += 1) {
+          await (await take(coordinator, 'k', `m${n}`)).commit({ inboundId: `m${n}` })
+        }
+        const [window = ''] = await server.admin.keys(`${base}t:*`)
+        expect(await server.admin.hlen(window)).toBeLessThan(2100)
+        for (const n of [2999, 2500, 2100]) expect(await store.isCommitted('k', `m${n}`)).toBe(true)
+        expect(await store.isCommitted('k', 'm1500')).toBe(false)
+      }),
+    60_000,
+  )
+})
