@@ -46,18 +46,26 @@ export class DemoConsole {
     stdin.setRawMode(true)
     stdin.setEncoding('utf8')
     stdin.resume()
-    stdin.on('data', (key: string) => {
-      this.press(key).catch((error: unknown) =>
-        this.print(`  ${error instanceof Error ? error.message : String(error)}`),
-      )
+    stdin.on('data', (pressed: string) => {
+      // Several keys may come at once; what begins with ESC is one key that is none of ours, such as an arrow.
+      for (const key of pressed.startsWith('\u001b') ? [] : pressed)
+        this.press(key).catch((error: unknown) =>
+          this.print(`  ${error instanceof Error ? error.message : String(error)}`),
+        )
     })
   }
 
   async press(key: string): Promise<void> {
     if (key === 'q' || key === '\u0003') return this.quit()
     if (key === 'h') return this.print(KEYS)
-    if (key === 'l') return this.choose(this.mesh.replicas.find((one) => one.name === this.leader))
-    if (key >= '1' && key <= '9') return this.choose(this.mesh.replicas[Number(key) - 1])
+    if (key === 'l') {
+      const leader = this.mesh.replicas.find((one) => one.name === this.leader)
+      return leader === undefined
+        ? this.print('  Which one leads shows in a few seconds.')
+        : this.choose(leader)
+    }
+    const numbered = this.mesh.replicas[Number(key) - 1]
+    if (numbered !== undefined) return this.choose(numbered)
     const { chosen } = this
     if ((key === 'k' || key === 'd') && (chosen.state === 'down' || chosen.state === 'starting'))
       return this.print(`  ${chosen.name} is ${chosen.state}`)
@@ -78,8 +86,7 @@ export class DemoConsole {
     }
   }
 
-  private choose(replica: DemoReplica | undefined): void {
-    if (replica === undefined) return this.print('  Not known yet.')
+  private choose(replica: DemoReplica): void {
     this.chosen = replica
     this.print(
       `  ${replica.name} is chosen${replica.name === this.leader ? ' (it leads)' : ''}; it is ${replica.state}`,

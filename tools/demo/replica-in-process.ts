@@ -51,6 +51,9 @@ export class ReplicaInProcess implements DemoReplica {
     events.on('coordination:lease-lost', (lost: BotEvents['coordination:lease-lost']) =>
       this.onEvent({ ...lost, event: 'lease-lost', replica }),
     )
+    events.on('stock-report', (sold: { orders: number; pieces: number }) =>
+      this.onEvent({ ...sold, event: 'stock-report', replica }),
+    )
     events.on('error', ({ error }: BotEvents['error']) =>
       this.onEvent({ event: 'error', replica, err: error }),
     )

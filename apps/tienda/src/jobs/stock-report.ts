@@ -1,5 +1,6 @@
 /** A job that one replica does for all: counts what was sold, as long as it lives; then another one does. */
 import { Inject, Injectable } from '@nestjs/common'
+import { EventEmitter2 } from '@nestjs/event-emitter'
 import { Interval } from '@nestjs/schedule'
 import type { Logger } from 'pino'
 import { LeaderOnly } from '@botmesh/nestjs'
@@ -12,6 +13,7 @@ const EVERY_MS = 5000
 export class StockReport {
   constructor(
     private readonly orders: Orders,
+    private readonly events: EventEmitter2,
     @Inject(PINO) private readonly log: Logger,
   ) {}
 
@@ -20,6 +22,8 @@ export class StockReport {
   async report() {
     const orders = await this.orders.all()
     const pieces = orders.reduce((sum, one) => sum + one.quantity, 0)
-    this.log.info({ event: 'stock-report', orders: orders.length, pieces }, 'sold so far')
+    const sold = { orders: orders.length, pieces }
+    this.log.info({ event: 'stock-report', ...sold }, 'sold so far')
+    this.events.emit('stock-report', sold)
   }
 }
