@@ -31,7 +31,7 @@ export async function runCell(bed: HandoverBed, cell: Cell): Promise<Observed> {
   for (const body of LEAD_UP[cell.moment]) {
     const said = bed.said.length
     void a.receive({ id: `${body}-1`, body }).catch(() => undefined)
-    await bed.until(() => bed.said.length > said || scene.obstacle.met, 1)
+    await bed.until(() => bed.said.length > said || scene.obstacle.met, 5)
     await bed.pass(0.1)
   }
   const before = bed.said.length
