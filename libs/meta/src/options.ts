@@ -64,7 +64,7 @@ export function readOptions(options: MetaOptions): MetaSettings {
   const phoneNumberId = requireText(
     'phoneNumberId',
     options.phoneNumberId,
-    "the number's id in the Graph API",
+    "the number's id in the Graph API (is the environment variable set?)",
   )
   const apiVersion = options.apiVersion ?? 'v23.0'
   if (!/^v\d+\.\d+$/.test(apiVersion)) refuse('apiVersion', apiVersion, "a version such as 'v23.0'")

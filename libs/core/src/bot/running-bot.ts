@@ -18,7 +18,7 @@ import { Dispatcher, userIdOf } from './dispatcher.js'
 import type { EventHub } from './events.js'
 import type { ResolvedOptions } from './options.js'
 import type { Router } from './router.js'
-import { warnAtStart } from './start-warnings.js'
+import { openPatiently, warnAtStart } from './start-warnings.js'
 import { TextCatalogue } from './texts.js'
 
 export interface Definitions {
@@ -70,8 +70,8 @@ export class RunningBot {
     beginUse(store, true)
     if (coordinator !== null) beginUse(coordinator, coordinator.status.status === 'idle')
     try {
-      await store.open?.()
-      await coordinator?.start()
+      await openPatiently(this.options, `${store.kind} store`, () => store.open?.())
+      if (coordinator !== null) await openPatiently(this.options, 'coordinator', () => coordinator.start())
       warnAtStart(this.options)
       if (coordinator !== null) this.unsubscribe = coordinator.onLost((lost) => this.turnLost(lost))
       await this.session.start()

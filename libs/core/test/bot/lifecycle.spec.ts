@@ -1,7 +1,7 @@
 /** Starts and stops that overlap: the last word counts, and nothing is begun or ended twice. */
 import { describe, expect, it } from '@jest/globals'
 import { Bot, MemoryStore, silentLogger } from '../../src/index.js'
-import { FakeProvider } from '../../src/testing/index.js'
+import { FakeProvider, ManualClock } from '../../src/testing/index.js'
 
 /** A bot whose store opens when it is told to, and counts. */
 function slowBot() {
@@ -64,5 +64,28 @@ describe('N5: starts and stops that overlap', () => {
     expect(counts).toEqual({ opened: 1, closed: 1 })
     expect(provider.started).toBe(false)
     expect(bot.health().status).toBe('stopped')
+  })
+})
+
+describe('N5: a store that nobody answers for', () => {
+  it('is named in the log after three seconds of a start, and never later', async () => {
+    const clock = new ManualClock()
+    const lines: string[] = []
+    let open: () => void = () => undefined
+    const store = Object.assign(new MemoryStore({ clock }), {
+      open: () => new Promise<void>((resolve) => (open = resolve)),
+    })
+    const logger = { ...silentLogger, warn: (_: object, line: string) => void lines.push(line) }
+    const bot = new Bot({ provider: new FakeProvider(), store, clock, logger })
+    const starting = bot.start()
+    await clock.advance(2999)
+    expect(lines).toEqual([])
+    await clock.advance(1)
+    expect(lines).toEqual([expect.stringContaining('memory store does not answer yet')])
+    open()
+    await starting
+    await clock.advance(10_000)
+    expect(lines).toHaveLength(1)
+    await bot.stop()
   })
 })
