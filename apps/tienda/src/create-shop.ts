@@ -40,9 +40,15 @@ export async function createShop(options: ShopOptions = {}): Promise<Shop> {
   )
   // With an exit code of 0, not the signal's: an orderly stop is no failure.
   app.enableShutdownHooks([], { useProcessExit: true })
-  await (options.host === undefined
-    ? app.listen(options.port ?? 0)
-    : app.listen(options.port ?? 0, options.host))
+  try {
+    await (options.host === undefined
+      ? app.listen(options.port ?? 0)
+      : app.listen(options.port ?? 0, options.host))
+  } catch (error) {
+    // The bot may run already: a replica without a port would hold chats and jobs that nobody can see.
+    await app.close()
+    throw error
+  }
   const { port } = app.getHttpServer().address() as AddressInfo
   return { app, port, replicaId, coordinator, close: () => app.close() }
 }

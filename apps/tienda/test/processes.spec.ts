@@ -16,9 +16,15 @@ beforeEach(async () => {
 afterEach(() => client.close())
 
 async function start(name: string): Promise<{ replica: Replica; port: number }> {
+  const replica = await spawn(name, 0)
+  const { port } = await replica.next('listening', { timeoutMs: 30_000 })
+  return { replica, port: Number(port) }
+}
+
+async function spawn(name: string, port: number): Promise<Replica> {
   const { settings } = client
-  const replica = spawnReplica(MAIN, {
-    PORT: '0',
+  return spawnReplica(MAIN, {
+    PORT: String(port),
     HOST: '127.0.0.1',
     REDIS_URL: await sharedRedisUrl(),
     PREFIX: prefix,
@@ -32,9 +38,17 @@ async function start(name: string): Promise<{ replica: Replica; port: number }> 
     WHATSAPP_VERIFY_TOKEN: settings.verifyToken,
     WHATSAPP_GRAPH_URL: settings.graphUrl,
   })
-  const { port } = await replica.next('listening', { timeoutMs: 30_000 })
-  return { replica, port: Number(port) }
 }
+
+describe('N5', () => {
+  it('a replica whose port is taken ends by itself; it does not go on unseen, with chats and jobs', async () => {
+    const a = await start('a')
+    const b = await spawn('b', a.port)
+    expect(await b.exited).toEqual({ code: 1, signal: null })
+    expect(await client.say(a.port, '1', 'order', 1)).toMatch(/This is what we have/)
+    await a.replica.terminate()
+  }, 60_000)
+})
 
 describe('scenario 27', () => {
   it('SIGTERM under load: what was taken is answered once, what was not is refused, the process ends by itself', async () => {
