@@ -31,7 +31,7 @@ interface Scene {
   store: RedisStore
   coordinator: RedisCoordinator
   base: string
-  take(): Promise<Turn>
+  take: () => Promise<Turn>
 }
 
 async function scene(play: (scene: Scene) => Promise<void>): Promise<void> {

@@ -42,11 +42,13 @@ local function clear_session(of, limit)
   return true
 end
 
--- Buries one session that has been dead for two leases, a part of it at a time.
+-- Buries sessions that have lapsed: their turns end and the next in line are granted, whoever waits or not. A few at a
+-- time, and a part of what they held, so that no call takes long; those who wait do not wait for this (nudge).
 local function sweep()
-  local dead = call('ZRANGEBYSCORE', base .. 'sessions', '-inf', format('%.0f', now_ms - 2 * tonumber(lease_ms)), 'LIMIT', 0, 1)
-  if not dead[1] then return end
-  if life_ms(dead[1]) > 0 or clear_session(dead[1], 100) then call('ZREM', base .. 'sessions', dead[1]) end
+  local dead = call('ZRANGEBYSCORE', base .. 'sessions', '-inf', format('%.0f', now_ms), 'LIMIT', 0, 3)
+  for i = 1, #dead do
+    if life_ms(dead[i]) <= 0 and clear_session(dead[i], 200) then call('ZREM', base .. 'sessions', dead[i]) end
+  end
 end
 
 local function open_session(floor, at)
@@ -62,6 +64,7 @@ local function open_session(floor, at)
   call('ZADD', base .. 'sessions', format('%.0f', now_ms + own_life), session)
   call('SET', base .. 'p:' .. ARGV[at], ARGV[at + 1], 'PX', format('%.0f', 3 * own_life))
   lift_floor(tonumber(floor))
+  sweep()
   return 'S'
 end
 

@@ -40,6 +40,9 @@ local function take_held(chat, record, ticket, id, only_if_free)
     own_news[#own_news] = nil
     return 'G' .. sub(news, find(news, ' ', 1, true) + 1, -2 - #chat)
   end
+  if only_if_free and call('HDEL', waiting, ticket) == 1 then
+    call('LREM', base .. 'q:' .. chat, -1, ticket .. ' ' .. id)
+  end
   of = session_of(holder_ticket)
   return 'Q' .. life_ms(of) .. ' ' .. of
 end
