@@ -6,7 +6,8 @@ import { endWithMe } from '../servers/reaper.mjs'
 import type { DemoReplica, OnEvent, ReplicaState } from './replica.js'
 import { fromSource, shopScript } from './shop-script.js'
 
-const START_MS = 30_000
+/** Longer than a replica tries an address that nobody answers at: then it says so itself. */
+const START_MS = 45_000
 const DRAIN_MS = 20_000
 
 export class ReplicaProcess implements DemoReplica {
