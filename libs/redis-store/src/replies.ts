@@ -66,7 +66,7 @@ export function readState(
   const damaged: Damage[] = []
   const next = (): string => payloads.values[payloads.at++] ?? ''
   for (let at = 0; at < marks.length; at += 1) {
-    switch (marks[at]) {
+    switch (marks.charAt(at)) {
       case 'c':
         state.checkpoint = readCheckpoint(key, next(), damaged)
         break

@@ -26,7 +26,7 @@ async function mesh(
   play: (here: {
     prefix: string
     base: string
-    make(): RedisCoordinator
+    make: () => RedisCoordinator
     store: RedisStore
   }) => Promise<void>,
 ): Promise<void> {
