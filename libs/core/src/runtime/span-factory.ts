@@ -175,7 +175,13 @@ export class SpanFactory {
   /** T7: does the grant itself say that the copy with this confirmed revision is current? */
   private proves(turn: GrantedTurn, local: string | null): boolean {
     if (!this.servedHere(turn)) return false
-    return 'local' in turn || turn.revision === undefined || turn.revision === local
+    const known = this.revisionAtGrant(turn)
+    return known === undefined || known === local
+  }
+
+  /** A backend that has turns only knows of no row: what it says of one is not about this store's. */
+  private revisionAtGrant(turn: GrantedTurn): string | null | undefined {
+    return 'local' in turn || !this.options.shared ? undefined : turn.revision
   }
 
   private servedHere(turn: GrantedTurn): boolean {
@@ -193,7 +199,7 @@ export class SpanFactory {
     const local = engine.localRevision(key)
     if (local === undefined) return 'nothing'
     if (turn === null || this.proves(turn, local)) return NOTHING_READ
-    const known = 'local' in turn ? undefined : turn.revision
+    const known = this.revisionAtGrant(turn)
     const here = this.servedHere(turn)
     // Somebody else may have begun to act for this very timer, and died of it: the outbox knows what it sent (D2).
     const asks = known === undefined || (known === local && outbox && !here)
