@@ -15,8 +15,6 @@ import {
   type NudgeReply,
   type OpenSessionRequest,
   type ReleaseRequest,
-  type Repair,
-  type RepairReply,
   type TakeReply,
   type TakeRequest,
   type WaitingKey,
@@ -28,6 +26,7 @@ import { escapeName, unescapeName, type ShardKeys } from './keys.js'
 import { joinMesh } from './mesh.js'
 import { PushChannel } from './push-channel.js'
 import { RedisLink, type LinkTarget } from './redis-link.js'
+import { compareHeld, nudgeResult, repairEntry, repairResult } from './heartbeat-replies.js'
 import { readGrant, readNews } from './replies.js'
 import { buryEntry } from './redis-journal.js'
 import { asideEntry } from './store-calls.js'
@@ -180,7 +179,7 @@ export class RedisBackend implements CoordinationBackend {
     for (let at = BEAT_ENTRIES; at < rest.length; at += BEAT_ENTRIES) {
       results.push(...(await batches.call(session, rest.slice(at, at + BEAT_ENTRIES), heartbeat)))
     }
-    const compared = this.compare(request, held)
+    const compared = compareHeld(request, held)
     const waiting = request.waiting.map((_, index) => nudgeResult(results[index]))
     // The fences were listed before the nudges made grants.
     const nudged = waiting.flatMap((reply) => (reply.outcome === 'granted' ? [reply.grant] : []))
@@ -194,17 +193,6 @@ export class RedisBackend implements CoordinationBackend {
       ),
       ...(line.length > 1 ? { twin: unescapeName(line.slice(1)) } : {}),
     }
-  }
-
-  /** Fences are compared, never ticket ids alone. */
-  private compare(
-    request: HeartbeatRequest,
-    held: string,
-  ): { missing: HeartbeatRequest['held'][number][]; unknown: string[] } {
-    const there = new Set(held === '' ? [] : held.split(' '))
-    there.delete('')
-    const missing = request.held.filter((one) => !there.delete(String(one.fence)))
-    return { missing, unknown: [...there] }
   }
 
   private async explain(session: string, fences: string[]): Promise<Grant[]> {
@@ -307,28 +295,4 @@ export class RedisBackend implements CoordinationBackend {
       else listener.duplicate(session, news.key, news.ticket)
     }
   }
-}
-
-function repairEntry(repair: Repair): Entry<unknown> {
-  switch (repair.kind) {
-    case 'release':
-      return releaseEntry(repair)
-    case 'withdraw':
-      return withdrawEntry(repair)
-    case 'commit':
-      return commitEntry(repair, Infinity)
-  }
-}
-
-function repairResult(repair: Repair, result: unknown): RepairReply {
-  if (result === undefined || result instanceof CoordinationUnavailableError) return 'unknown'
-  if (result instanceof Error) return { failed: result }
-  return repair.kind === 'commit' ? { commit: result as CommitResult } : 'done'
-}
-
-function nudgeResult(result: unknown): NudgeReply {
-  // One that failed alone: as if nothing had been asked; the next heartbeat asks again.
-  if (result === undefined || result instanceof Error)
-    return { outcome: 'queued', holder: null, holderLeftMs: 0 }
-  return result as NudgeReply
 }

@@ -1,0 +1,50 @@
+/** What one heartbeat's call brings back, put together: repairs, nudges, and the fences that both sides know of. */
+import {
+  CoordinationUnavailableError,
+  type CommitResult,
+  type HeldKey,
+  type HeartbeatRequest,
+  type NudgeReply,
+  type Repair,
+  type RepairReply,
+} from '@botmesh/core'
+import type { Entry } from './batch-queue.js'
+import { commitEntry, releaseEntry, withdrawEntry } from './turn-entries.js'
+
+/**
+ * Fences are compared, never ticket ids alone.
+ * @param held the fences that the server holds for the session, with spaces between them.
+ */
+export function compareHeld(
+  request: HeartbeatRequest,
+  held: string,
+): { missing: HeldKey[]; unknown: string[] } {
+  const there = new Set(held === '' ? [] : held.split(' '))
+  there.delete('')
+  const missing = request.held.filter((one) => !there.delete(String(one.fence)))
+  return { missing, unknown: [...there] }
+}
+
+export function repairEntry(repair: Repair): Entry<unknown> {
+  switch (repair.kind) {
+    case 'release':
+      return releaseEntry(repair)
+    case 'withdraw':
+      return withdrawEntry(repair)
+    case 'commit':
+      return commitEntry(repair, Infinity)
+  }
+}
+
+export function repairResult(repair: Repair, result: unknown): RepairReply {
+  if (result === undefined || result instanceof CoordinationUnavailableError) return 'unknown'
+  if (result instanceof Error) return { failed: result }
+  return repair.kind === 'commit' ? { commit: result as CommitResult } : 'done'
+}
+
+export function nudgeResult(result: unknown): NudgeReply {
+  // One that failed alone: as if nothing had been asked; the next heartbeat asks again.
+  if (result === undefined || result instanceof Error)
+    return { outcome: 'queued', holder: null, holderLeftMs: 0 }
+  return result as NudgeReply
+}
