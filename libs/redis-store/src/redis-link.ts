@@ -9,7 +9,7 @@
  * States: `closed` → `open()` → `connecting` ⇄ `ready` → `close()` → `closed`.
  */
 import { Redis, type RedisOptions } from 'ioredis'
-import { ConfigError, CoordinationUnavailableError, type Clock, type Logger } from '@botmesh/core'
+import { ConfigError, CoordinationUnavailableError, type Clock, type Logger, type Timer } from '@botmesh/core'
 import type { Script } from './scripts.js'
 import { wireCommand } from './wire.js'
 
@@ -83,10 +83,20 @@ export function clusterRefusal(): ConfigError {
   )
 }
 
+/** A call that is not answered yet. */
+interface Call {
+  deadline: number
+  over: boolean
+  reject(error: unknown): void
+}
+
 export class RedisLink {
   private client: Redis | null = null
   private lastError: Error | null = null
   private refused: ConfigError | null = null
+  /** In the order in which they were made. */
+  private calls: Call[] = []
+  private watch: Timer | null = null
   private readonly waiters = new Set<(error: Error | null) => void>()
 
   constructor(private readonly options: LinkOptions) {}
@@ -126,6 +136,13 @@ export class RedisLink {
     const client = this.client
     this.client = null
     this.refused = null
+    this.watch?.cancel()
+    this.watch = null
+    for (const call of this.calls.splice(0)) {
+      if (call.over) continue
+      call.over = true
+      call.reject(this.unreachable())
+    }
     for (const settle of [...this.waiters]) settle(this.unreachable())
     if (!client) return
     client.removeAllListeners()
@@ -140,10 +157,10 @@ export class RedisLink {
   }
 
   /** @returns the reply. @throws CoordinationUnavailableError whenever the fate of the call is unknown. */
-  async eval(script: Script, args: string[], timeoutMs: number): Promise<unknown> {
+  eval(script: Script, args: string[], timeoutMs: number): Promise<unknown> {
     const client = this.client
-    if (!client || client.status !== 'ready') throw this.unreachable()
-    return this.withinTime(client, this.send(client, script, args), timeoutMs)
+    if (!client || client.status !== 'ready') return Promise.reject(this.unreachable())
+    return this.withinTime(this.send(client, script, args), timeoutMs)
   }
 
   private send(client: Redis, script: Script, args: string[]): Promise<unknown> {
@@ -155,27 +172,50 @@ export class RedisLink {
     })
   }
 
+  private withinTime(reply: Promise<unknown>, timeoutMs: number): Promise<unknown> {
+    return new Promise((resolve, reject) => {
+      const call: Call = { deadline: 0, over: false, reject }
+      this.limit(call, timeoutMs)
+      reply.then(
+        (value) => {
+          call.over = true
+          resolve(value)
+        },
+        (error: unknown) => {
+          call.over = true
+          reject(this.unreachable(error))
+        },
+      )
+    })
+  }
+
   private command(client: Redis, name: string, args: string[]): Promise<unknown> {
     return client.sendCommand(wireCommand(name, args)) as Promise<unknown>
   }
 
-  private withinTime<T>(client: Redis, reply: Promise<T>, timeoutMs: number): Promise<T> {
-    return new Promise<T>((resolve, reject) => {
-      const late = (): void => {
-        reject(this.unreachable())
-        if (client === this.client && client.status === 'ready') client.disconnect(true)
-      }
-      const timer = this.options.clock.setTimeout(late, timeoutMs, { background: true })
-      reply.then(
-        (value) => {
-          timer.cancel()
-          resolve(value)
-        },
-        (error: unknown) => {
-          timer.cancel()
-          reject(this.unreachable(error))
-        },
-      )
+  /** Bounds a call. One timer for all of them: they come by the thousand, and hardly one is ever late. */
+  private limit(call: Call, timeoutMs: number): void {
+    call.deadline = this.options.clock.monotonic() + timeoutMs
+    while (this.calls[0]?.over) this.calls.shift()
+    this.calls.push(call)
+    this.watch ??= this.options.clock.setTimeout(() => this.lookForLate(), timeoutMs, { background: true })
+  }
+
+  private lookForLate(): void {
+    this.watch = null
+    const now = this.options.clock.monotonic()
+    const waiting = this.calls.filter((call) => !call.over)
+    const late = waiting.filter((call) => call.deadline <= now)
+    this.calls = waiting.filter((call) => call.deadline > now)
+    for (const call of late) {
+      call.over = true
+      call.reject(this.unreachable())
+    }
+    if (late.length > 0 && this.ready) this.renew()
+    const next = Math.min(...this.calls.map((call) => call.deadline))
+    if (this.calls.length === 0) return
+    this.watch = this.options.clock.setTimeout(() => this.lookForLate(), Math.max(1, next - now), {
+      background: true,
     })
   }
 
