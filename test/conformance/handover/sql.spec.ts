@@ -1,0 +1,166 @@
+/**
+ * A covering selection of the hand-over matrix with data in PostgreSQL, MariaDB and SQLite beside turns in a real
+ * Redis, in real time: one cell of each row that says so, another one for each database (H1–H11, K1–K4, D1, D2); and a
+ * replica that dies at its n-th call.
+ */
+import { randomUUID } from 'node:crypto'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { describe, expect, it } from '@jest/globals'
+import Database from 'libsql'
+import { createPool, type RowDataPacket } from 'mysql2/promise'
+import { Pool } from 'pg'
+import { MySQLStore } from '@botmesh/mysql-store'
+import { PostgresStore } from '@botmesh/postgres-store'
+import { SQLiteStore } from '@botmesh/sqlite-store'
+import { onTestEnd, sharedMariaDbUrl, sharedPostgresUrl, sharedRedisUrl } from '../../support/index.js'
+import { cellsOf, nameOf, readMatrix, type Cell, type Outcome, type Row } from './matrix.js'
+import { playFault, type FaultCase } from './fault-points.js'
+import { runCell } from './run-cell.js'
+import { SqlBed, type SqlPlace } from './sql-bed.js'
+
+type PossibleRow = Row & Outcome
+type Query = SqlPlace['query']
+
+const rows = readMatrix().rows.filter(
+  (row): row is PossibleRow => row.redis === true && !('impossible' in row),
+)
+
+/** They do not all make their tables at one moment. */
+const APART_MS = 40
+
+/** Two connections each: dozens of replicas run at a time. */
+const FEW = { connections: 2 }
+
+interface DatabaseOf {
+  name: string
+  /** Which cell of a row: every database gets others. */
+  turn: number
+  place: () => Promise<(prefix: string) => SqlPlace>
+}
+
+const databases: DatabaseOf[] = [
+  {
+    name: 'PostgreSQL',
+    turn: 1,
+    place: async () => {
+      const url = await sharedPostgresUrl()
+      const pool = new Pool({ connectionString: url, max: 4 }).on('error', () => undefined)
+      onTestEnd(() => pool.end())
+      const query: Query = async (text) => (await pool.query<Record<string, unknown>>(text)).rows
+      return (prefix) => ({
+        prefix,
+        query,
+        store: (clock) => new PostgresStore({ url, prefix, clock, ...FEW }),
+      })
+    },
+  },
+  {
+    name: 'MariaDB',
+    turn: 2,
+    place: async () => {
+      const url = await sharedMariaDbUrl()
+      const pool = createPool({ uri: url, connectionLimit: 4 })
+      onTestEnd(() => pool.end())
+      const query: Query = async (text) => (await pool.query<RowDataPacket[]>(text))[0]
+      return (prefix) => ({ prefix, query, store: (clock) => new MySQLStore({ url, prefix, clock, ...FEW }) })
+    },
+  },
+  {
+    name: 'SQLite',
+    turn: 3,
+    place: async () => {
+      const dir = mkdtempSync(join(tmpdir(), 'botmesh-handover-'))
+      onTestEnd(() => rmSync(dir, { recursive: true }))
+      return (prefix) => {
+        const path = join(dir, `${prefix}.db`)
+        const query: Query = async (text) => {
+          const db = new Database(path)
+          try {
+            return db.prepare(text).all() as Record<string, unknown>[]
+          } finally {
+            db.close()
+          }
+        }
+        const store: SqlPlace['store'] = (clock) =>
+          new SQLiteStore({ path, prefix, clock, synchronous: 'normal' })
+        return { prefix, query, store }
+      }
+    },
+  },
+]
+
+const run = `h${randomUUID().slice(0, 8)}`
+let beds = 0
+
+const places = new Map<DatabaseOf, ReturnType<DatabaseOf['place']>>()
+
+/** Somewhere nobody has been. */
+async function bedIn(database: DatabaseOf, leaseMs?: number): Promise<SqlBed> {
+  const place = places.get(database) ?? database.place()
+  places.set(database, place)
+  const [redisUrl, at] = await Promise.all([sharedRedisUrl(), place])
+  return new SqlBed(redisUrl, at(`${run}n${beds++}`), leaseMs)
+}
+
+/** Not always the first one: accidents, settings and durability all get their turn. */
+function chosen(row: PossibleRow, index: number, turn: number): Cell {
+  const cells = cellsOf(row)
+  return cells[(index * 7 + turn) % cells.length] as Cell
+}
+
+/** All of them on PostgreSQL, every second one on the others. */
+const cells = databases.flatMap((database) =>
+  rows.flatMap((row, index) =>
+    database.turn === 1 || (index + database.turn) % 2 === 0
+      ? [{ database, row, cell: chosen(row, index, database.turn) }]
+      : [],
+  ),
+)
+
+describe('turns in Redis, data in PostgreSQL, MariaDB and SQLite', () => {
+  it('H1–H11, K1–K4, T3–T5, D1, D2: hand-over comes out as the matrix says', async () => {
+    const played = cells.map(async ({ database, row, cell }, index) => {
+      await delay(index * APART_MS)
+      const bed = await bedIn(database)
+      try {
+        const seen = await runCell(bed, cell)
+        const { before, store, after, events } = row
+        const name = `${database.name}: ${nameOf(cell)}`
+        return { name, seen, expected: { before, store, after, events, errors: [] } }
+      } finally {
+        await bed.close()
+      }
+    })
+    const all = await Promise.all(played)
+    expect(all.map(({ name, seen }) => ({ name, ...seen }))).toEqual(
+      all.map(({ name, expected }) => ({ name, ...expected })),
+    )
+  }, 90_000)
+
+  it('scenario 5, D1, D2, H8: a crash at the n-th call loses nothing, does nothing twice, and the other replica completes it', async () => {
+    const fault: FaultCase = { subject: 'flow', fault: 'crash', durable: true }
+    // Every third call, others for each database.
+    const points = databases.flatMap((database) =>
+      Array.from({ length: 8 }, (_, n) => ({ database, call: 3 * n + database.turn })),
+    )
+    const played = points.map(async ({ database, call }, index) => {
+      await delay(index * APART_MS)
+      const bed = await bedIn(database, 1_000)
+      try {
+        return { name: database.name, call, outcome: await playFault(bed, fault, call) }
+      } finally {
+        await bed.close()
+      }
+    })
+    const all = await Promise.all(played)
+    const wrong = all.filter(({ outcome: { twice, served, left, unanswered, uncertain } }) => {
+      const open = left.pending > 0 || left.stored !== 'none'
+      return twice.length > 0 || !served || open || unanswered.length > uncertain
+    })
+    expect(wrong.map((one) => JSON.stringify(one))).toEqual([])
+    expect(all.filter(({ outcome }) => outcome.call !== undefined).length).toBeGreaterThan(15)
+  }, 90_000)
+})
