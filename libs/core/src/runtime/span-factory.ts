@@ -238,13 +238,8 @@ export class SpanFactory {
     for (const { what, key: place, error } of damaged) {
       let put = 'left out'
       if (what === 'record') {
-        await store.journal?.fail(
-          key,
-          place.slice(key.length + 1),
-          access.fence,
-          `unreadable: ${error}`,
-          null,
-        )
+        const id = place.slice(key.length + 1)
+        await store.journal?.fail(key, id, access.fence, `unreadable: ${error}`, null)
         put = 'put among the dead letters'
         again = true
       } else if (what === 'checkpoint' || what === 'marker') {
