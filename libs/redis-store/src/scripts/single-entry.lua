@@ -38,22 +38,52 @@ if ARGV[5] == '1' then
   elseif letter == 82 or letter == 67 or letter == 78 then -- R, C, N
     local record = call('HGET', KEYS[1], chat)
     local fence = string.match(rest, '^%d+')
+    local flags = record and find(record, fence, 1, true) == 1 and string.match(record, '|?[^|]*$')
+    if flags and sub(flags, 1, 1) ~= '|' then flags = '' end
     local may = letter ~= 67 or call('EXISTS', base .. 's:' .. session) == 1
-    if may and record and find(record, fence, 1, true) == 1 and not find(record, '|', 1, true) then
+    if may and (flags == '' or flags == '|W') then
       local clock = call('TIME')
-      local window = base .. 't:' .. math.floor((clock[1] * 1000 + clock[2] / 1000) / ARGV[4])
-      call('HDEL', KEYS[1], chat)
-      call('HDEL', base .. 'h:' .. session, fence)
-      if letter == 82 then
-        call('HSET', window, chat, rest .. ' 0- ' .. session)
-      elseif letter == 78 then
-        call('HSET', window, chat, rest .. ' ' .. session)
-      else
-        local ms = string.format('%.0f', clock[1] * 1000 + math.floor(clock[2] / 1000))
-        call('HSET', window, chat, rest .. ' ' .. session, ARGV[9], ms .. ':' .. fence)
+      local epoch = math.floor((clock[1] * 1000 + clock[2] / 1000) / ARGV[4])
+      local window = base .. 't:' .. epoch
+      local trace = (letter == 82 and rest .. ' 0-' or rest) .. ' ' .. session
+      local head, next_ticket, next_session = nil, nil, nil
+      if flags == '|W' then
+        -- A hand-off: the first in line is granted, if it is alive and nothing has to be looked up for it.
+        head = call('LINDEX', base .. 'q:' .. chat, 0)
+        local id
+        if head then next_ticket, id = string.match(head, '^(%S+) (.*)$') end
+        if next_ticket then next_session = string.match(next_ticket, '^(.*):') end
+        local known = id and id ~= '' and (call('HGET', window, chat .. ' ' .. id) or call('HGET', base .. 't:' .. epoch - 1, chat .. ' ' .. id))
+        if not next_ticket or known or find(trace, 'P ', 1, true) or (letter == 67 and ARGV[9] == chat .. ' ' .. id)
+          or call('EXISTS', base .. 's:' .. next_session) == 0
+          or call('HDEL', base .. 'w:' .. next_session, next_ticket) == 0 then
+          flags = nil
+        end
       end
-      return { 'R' }
+      if flags then
+        call('HDEL', base .. 'h:' .. session, fence)
+        if letter == 67 then
+          local ms = string.format('%.0f', clock[1] * 1000 + math.floor(clock[2] / 1000))
+          call('HSET', window, chat, trace, ARGV[9], ms .. ':' .. fence)
+        else
+          call('HSET', window, chat, trace)
+        end
+        if flags == '' then
+          call('HDEL', KEYS[1], chat)
+          return { 'R' }
+        end
+        call('LPOP', base .. 'q:' .. chat)
+        local floor = (tonumber(call('HGET', KEYS[1], ' floor') or 0) or 0) + 1
+        local now_us = clock[1] * 1000000 + clock[2]
+        local granted = string.format('%.0f', floor < now_us and now_us or floor)
+        local waiters = call('EXISTS', base .. 'q:' .. chat) == 1
+        call('HSET', KEYS[1], chat, granted .. ' ' .. next_ticket .. (waiters and '|W' or ''), ' floor', granted)
+        call('HSET', base .. 'h:' .. next_session, granted, chat)
+        local line = 'g' .. next_ticket .. ' ' .. granted .. ' |' .. trace .. '|' .. chat
+        if next_session == session then return { 'R\n' .. line } end
+        redis.pcall('PUBLISH', base .. 'g:' .. next_session, line)
+        return { 'R' }
+      end
     end
   end
 end
-
