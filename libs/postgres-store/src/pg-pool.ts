@@ -22,6 +22,9 @@ export class DeadlinePool implements PostgresPool {
   ) {
     // An idle connection that is lost is replaced; without a listener it would end the process.
     if (own || pool.listenerCount('error') === 0) pool.on('error', () => undefined)
+    // From the first moment: between its connection and the one who asked for it, nobody else listens, and a server
+    // that ends just then would end this process too.
+    pool.on('connect', (client) => client.on('error', () => undefined))
   }
 
   async connect(): Promise<PostgresPoolClient> {
