@@ -4,9 +4,12 @@
  * as `sent`. What it does with a message stands in the message: see `handlers`.
  */
 import { Redis } from 'ioredis'
-import { Bot, type BotConfig, type Logger, type Message, type Provider } from '@botmesh/core'
+import { Bot, type BotConfig, type Logger, type Message, type Provider, type Store } from '@botmesh/core'
 import { FakeProvider } from '@botmesh/core/testing'
+import { MySQLStore } from '@botmesh/mysql-store'
+import { PostgresStore } from '@botmesh/postgres-store'
 import { RedisStore } from '@botmesh/redis-store'
+import { SQLiteStore } from '@botmesh/sqlite-store'
 import { TelegramProvider } from '@botmesh/telegram'
 import { onCommand, tell } from '../../support/replica-side.js'
 import { addHandlers, blockLoop } from './bot-handlers.js'
@@ -31,6 +34,8 @@ const coordinator = store.coordinator({
   maxPollMs: Number(env('MAX_POLL_MS') ?? 100),
   logger,
 })
+/** Where the data is: beside the turns unless DATA_URL names a database. */
+const data = dataIn(env('DATA_URL')) ?? store
 const fake = new FakeProvider({ id: 'line:e2e' })
 fake.platform.onSend(({ to, text }) => report('sent', { chat: to.chatId, text }))
 const bot = new Bot(config(provider()))
@@ -42,6 +47,13 @@ onCommand(
 process.once('SIGTERM', () => void end())
 if (env('GATED') === undefined) await start()
 else report('waiting')
+
+function dataIn(url: string | undefined): Store | undefined {
+  if (url === undefined) return undefined
+  const options = { url, prefix: (env('PREFIX') ?? 'e2e').replaceAll('-', '_'), logger }
+  if (url.startsWith('postgres')) return new PostgresStore(options)
+  return url.startsWith('mysql') ? new MySQLStore(options) : new SQLiteStore(options)
+}
 
 function provider(): Provider {
   const apiRoot = env('TELEGRAM_ROOT')
@@ -59,7 +71,7 @@ function config(transport: Provider): BotConfig {
     env(name) === undefined ? {} : { [option]: Number(env(name)) }
   return {
     provider: transport,
-    store,
+    store: data,
     logger,
     coordination: {
       coordinator,
