@@ -8,8 +8,28 @@ import {
   type Repair,
   type RepairReply,
 } from '@botmesh/core'
-import type { Entry } from './batch-queue.js'
+import type { Entry, Payloads } from './batch-queue.js'
+import { escapeName } from './keys.js'
 import { commitEntry, releaseEntry, withdrawEntry } from './turn-entries.js'
+
+/** The renewal: 'H' of session.lua, which announces the fences that the session holds. */
+export class RenewalEntry implements Entry<string> {
+  readonly chat = ''
+  readonly token: string
+  readonly more: string[]
+  /** With spaces between them; null if the session is not alive. */
+  held: string | null = null
+
+  constructor({ floor, replicaId, processId }: HeartbeatRequest) {
+    this.token = `H${floor}`
+    this.more = [escapeName(replicaId), escapeName(processId)]
+  }
+
+  read(line: string, payloads: Payloads): string {
+    if (line.startsWith('H')) this.held = payloads.values[payloads.at++] ?? ''
+    return line
+  }
+}
 
 /**
  * Fences are compared, never ticket ids alone.

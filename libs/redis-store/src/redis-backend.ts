@@ -26,7 +26,7 @@ import { escapeName, unescapeName, type ShardKeys } from './keys.js'
 import { joinMesh } from './mesh.js'
 import { PushChannel } from './push-channel.js'
 import { RedisLink, type LinkTarget } from './redis-link.js'
-import { compareHeld, nudgeResult, repairEntry, repairResult } from './heartbeat-replies.js'
+import { RenewalEntry, compareHeld, nudgeResult, repairEntry, repairResult } from './heartbeat-replies.js'
 import { readGrant, readNews } from './replies.js'
 import { buryEntry } from './redis-journal.js'
 import { asideEntry } from './store-calls.js'
@@ -155,16 +155,7 @@ export class RedisBackend implements CoordinationBackend {
     const { heartbeat, batches, pushes } = this.live()
     pushes.ping()
     const session = escapeName(request.session)
-    let held: string | null = null
-    const renewal: Entry<string> = {
-      chat: '',
-      token: `H${request.floor}`,
-      more: [escapeName(request.replicaId), escapeName(request.processId)],
-      read: (line, payloads) => {
-        if (line.startsWith('H')) held = payloads.values[payloads.at++] ?? ''
-        return line
-      },
-    }
+    const renewal = new RenewalEntry(request)
     const rest: Entry<unknown>[] = [
       ...request.waiting.map((one) => nudgeEntry(one)),
       ...request.repairs.map((repair) => repairEntry(repair)),
@@ -175,6 +166,7 @@ export class RedisBackend implements CoordinationBackend {
       heartbeat,
     )
     if (typeof line !== 'string') throw line
+    const { held } = renewal
     if (line === 'L' || held === null) return { outcome: 'session-lost' }
     for (let at = BEAT_ENTRIES; at < rest.length; at += BEAT_ENTRIES) {
       results.push(...(await batches.call(session, rest.slice(at, at + BEAT_ENTRIES), heartbeat)))
