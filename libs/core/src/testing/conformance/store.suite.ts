@@ -217,10 +217,10 @@ function lockTests({ it, expect }: TestApi, fixture: StoreFixture): void {
     onStore(fixture, async (store, bed) => {
       const leases = (store as unknown as Leasing).leases()
       const others = (bed.store() as unknown as Leasing).leases()
-      const lease = await leases.acquireLockFenced('scheduler', 300)
-      expect(await others.acquireLockFenced('scheduler', 300)).toBeNull()
-      expect((await store.acquireLockFenced('scheduler', 300)) === null).toBe(false)
-      expect(await others.renewLock('scheduler', lease?.token ?? '', 300)).toBe(true)
+      const lease = await leases.acquireLockFenced('scheduler', 60_000)
+      expect(await others.acquireLockFenced('scheduler', 60_000)).toBeNull()
+      expect((await store.acquireLockFenced('scheduler', 60_000)) === null).toBe(false)
+      expect(await others.renewLock('scheduler', lease?.token ?? '', 60_000)).toBe(true)
       expect(await leases.releaseLock('scheduler', lease?.token ?? '')).toBe(true)
     }),
   )
