@@ -33,6 +33,17 @@ export {
   type CoordinatorOptions,
   type SessionCoordinatorOptions,
 } from './runtime/session-coordinator.js'
+// For store authors: stored values as they come back, checked.
+export {
+  readStoredCheckpoint,
+  readStoredMarker,
+  readStoredMessage,
+  readStoredOutboxEntry,
+  readStoredSend,
+  readStoredUser,
+  recordJson,
+  type StoredSend,
+} from './runtime/stored-values.js'
 export { silentLogger } from './runtime/silent-logger.js'
 export { Backoff } from './runtime/backoff.js'
 

@@ -1,16 +1,11 @@
 /** Effects and arrivals as arguments of scripts: the counterpart of `scripts/chat-state.lua`. */
-import type { Arrival, Effects, FlowCheckpoint } from '@botmesh/core'
+import type { Effects, FlowCheckpoint } from '@botmesh/core'
 import { escapeName } from './keys.js'
 import { outboxHash, writeOutboxEntry } from './stored-values.js'
 import type { OutboxEntry } from '@botmesh/core'
 
 export { outboxHash }
-
-/** A message's JSON without the transport's own object. */
-export function recordJson(message: NonNullable<Arrival['message']>): string {
-  const { raw: _raw, ...kept } = message
-  return JSON.stringify(kept)
-}
+export { recordJson } from '@botmesh/core'
 
 /**
  * @param chat escaped. @param name the commit's, escaped, for its receipt.
