@@ -52,3 +52,13 @@ export function ticketId(session: string, n: number): string {
 export function sessionOfTicket(ticket: string): string {
   return ticket.slice(0, ticket.lastIndexOf(':'))
 }
+
+/** Session of one shard of several: `<incarnation>:<shard>:<epoch>`. With one shard a session is its incarnation. */
+export function shardSession(incarnation: string, shard: number, epoch: number): string {
+  return `${incarnation}:${shard}:${epoch}`
+}
+
+/** The incarnation that a session belongs to (T7): the same for all shards of a coordinator. */
+export function incarnationOf(session: string): string {
+  return session.replace(/:\d+:\d+$/, '')
+}

@@ -8,7 +8,7 @@
 import { LeaseLostError, type LeaseLostReason } from '../contracts/errors.js'
 import type { Turn } from '../contracts/coordinator.js'
 import type { ChatState, CommitResult, Effects } from '../contracts/state-store.js'
-import type { Grant } from './coordination-backend.js'
+import { incarnationOf, type Grant } from './coordination-backend.js'
 import type { RepairEnd } from './repair-queue.js'
 
 /** What a turn needs from its shard. */
@@ -55,7 +55,8 @@ export class HeldTurn implements Turn {
   }
 
   get previousHolder(): string | null {
-    return this.grant.previousHolder
+    const { previousHolder } = this.grant
+    return previousHolder === null ? null : incarnationOf(previousHolder)
   }
 
   get revision(): string | null | undefined {

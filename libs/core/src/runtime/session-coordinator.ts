@@ -12,10 +12,11 @@ import {
   type TakeOptions,
   type Turn,
 } from '../contracts/coordinator.js'
-import { ConfigError, type LeaseLostReason } from '../contracts/errors.js'
+import { ConfigError, CoordinationUnavailableError, type LeaseLostReason } from '../contracts/errors.js'
 import type { Logger } from '../contracts/logger.js'
 import { parseDuration } from '../kernel/duration.js'
 import { requireText } from '../kernel/options.js'
+import { ShardNames } from './shard-names.js'
 import { LEAD_PREFIX, type CoordinationBackend, type ShardedBackend } from './coordination-backend.js'
 import { SessionElections, tryLead, type ElectionHost } from './leader-election.js'
 import { SessionShard } from './session-shard.js'
@@ -74,6 +75,9 @@ export class SessionCoordinator extends Coordinator {
   private readonly clock: Clock
   private readonly random: Random
   private readonly logger: Logger
+  /** Where there are several shards. */
+  private readonly names: ShardNames | null
+  private stopped = false
 
   constructor(private readonly options: SessionCoordinatorOptions) {
     super()
@@ -85,13 +89,14 @@ export class SessionCoordinator extends Coordinator {
     this.clock = options.clock ?? systemClock
     this.random = options.random ?? systemRandom
     this.logger = options.logger ?? silentLogger
+    this.names = 'shardOf' in options.backend ? new ShardNames(this.replicaId, this.random) : null
     this.turns = new SessionTurnQueue((request) => this.takeTicket(request))
     this.elections = new SessionElections(this.electionHost())
   }
 
-  /** With several shards: the incarnation of the first one. */
+  /** With several shards: one name for the sessions of all of them, which changes when one of them is lost. */
   get incarnation(): string {
-    return this.shardAt(0).incarnation
+    return this.names?.incarnation ?? this.shardAt(0).incarnation
   }
 
   get status(): CoordinatorStatus {
@@ -105,6 +110,8 @@ export class SessionCoordinator extends Coordinator {
   }
 
   async start(): Promise<void> {
+    this.stopped = false
+    await Promise.all([...this.shards.values()].map((shard) => shard.reopen()))
     await this.shardAt(0).start(this.startTimeoutMs)
   }
 
@@ -113,8 +120,10 @@ export class SessionCoordinator extends Coordinator {
   }
 
   async stop(): Promise<void> {
+    this.stopped = true
     await this.elections.stop()
     await Promise.all([...this.shards.values()].map((shard) => shard.stop()))
+    this.names?.renew()
   }
 
   onLost(listener: (lost: { key: string; reason: LeaseLostReason }) => void): () => void {
@@ -130,20 +139,26 @@ export class SessionCoordinator extends Coordinator {
 
   private takeTicket(request: TicketRequest): Promise<TakeResult> {
     const { backend } = this.options
-    return this.shardAt('shardOf' in backend ? backend.shardOf(request.key) : 0).take(request)
+    const index = 'shardOf' in backend ? backend.shardOf(request.key) : 0
+    // A shard that was never used has not heard of the stop.
+    if (this.stopped && !this.shards.has(index)) {
+      return Promise.reject(new CoordinationUnavailableError('stopped', { key: request.key }))
+    }
+    return this.shardAt(index).take(request)
   }
 
   private shardAt(index: number): SessionShard {
     const known = this.shards.get(index)
     if (known) return known
     const { backend, processId = thisProcess, wrap = (unwrapped) => unwrapped } = this.options
-    const { clock, random, logger, leaseMs, replicaId, maxPollMs } = this
+    const { clock, random, logger, leaseMs, replicaId, maxPollMs, names } = this
     const shard = new SessionShard({
       backend: wrap('shardOf' in backend ? backend.shard(index) : backend),
       context: { leaseMs, callTimeoutMs: leaseMs / 3, replicaId, clock, random, logger },
       processId,
       maxPollMs,
       onLost: (lost) => this.tellLost(lost),
+      ...(names && { names: () => names.session(index), onSessionLost: (name: string) => names.lost(name) }),
     })
     this.shards.set(index, shard)
     return shard

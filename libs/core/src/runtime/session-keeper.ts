@@ -29,6 +29,7 @@ import type {
   HeartbeatReply,
   HeartbeatRequest,
 } from './coordination-backend.js'
+import { freshIncarnation } from './shard-names.js'
 
 /** One incarnation. */
 export interface Session {
@@ -74,6 +75,8 @@ export class SessionKeeper {
     private readonly context: BackendContext,
     private readonly processId: string,
     private readonly host: SessionHost,
+    /** Names a new session; default: an incarnation of its own. */
+    private readonly names?: () => string,
   ) {
     this.nextName = this.freshName()
     this.backoff = new Backoff(context.random, 50, Math.min(2000, context.leaseMs / 3))
@@ -159,8 +162,7 @@ export class SessionKeeper {
   }
 
   private freshName(): string {
-    const nonce = this.context.random.uuid().replaceAll('-', '').slice(0, 12)
-    return `${this.context.replicaId}~${nonce}`
+    return freshIncarnation(this.context.replicaId, this.context.random)
   }
 
   private async openLoop(epoch: number): Promise<void> {
@@ -187,8 +189,8 @@ export class SessionKeeper {
       if (this.epoch !== epoch) return false
       this.backendOpen = true
     }
-    const name = this.nextName
-    this.nextName = this.freshName()
+    const name = this.names?.() ?? this.nextName
+    if (name === this.nextName) this.nextName = this.freshName()
     const startedAt = clock.monotonic()
     const floor = this.host.floor()
     await this.backend.openSession({ session: name, replicaId, processId: this.processId, leaseMs, floor })

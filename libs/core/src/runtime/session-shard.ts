@@ -15,6 +15,9 @@ export interface ShardOptions {
   processId: string
   maxPollMs: number
   onLost: LostListener
+  /** Names sessions, where an incarnation has one in each of several shards. */
+  names?: () => string
+  onSessionLost?: (session: string) => void
 }
 
 interface Waiter {
@@ -37,7 +40,8 @@ export class SessionShard {
       () => this.keeper,
       options.onLost,
     )
-    this.keeper = new SessionKeeper(options.backend, context, options.processId, this.host())
+    const { backend, processId, names } = options
+    this.keeper = new SessionKeeper(backend, context, processId, this.host(), names)
   }
 
   get incarnation(): string {
@@ -72,6 +76,12 @@ export class SessionShard {
     })
   }
 
+  /** After a stop: takes are accepted again, and begin a session. */
+  async reopen(): Promise<void> {
+    await this.stopping
+    this.turns.begin()
+  }
+
   private leave(waiter: Waiter, timer: { cancel(): void }, settle: () => void): void {
     this.starting.delete(waiter)
     timer.cancel()
@@ -102,7 +112,10 @@ export class SessionShard {
         for (const waiter of [...this.starting]) waiter.resolve()
         this.turns.opened()
       },
-      lost: (session, reason) => this.turns.lost(session, reason),
+      lost: (session, reason) => {
+        this.options.onSessionLost?.(session.name)
+        this.turns.lost(session, reason)
+      },
       refused: (error) => {
         for (const waiter of [...this.starting]) waiter.reject(error)
         this.turns.refused(error)
