@@ -13,7 +13,8 @@ const config: Config = {
     '<rootDir>/apps/*/test/**/*.spec.ts',
     '<rootDir>/test/**/*spec.ts',
   ],
-  testPathIgnorePatterns: ['/node_modules/', '/dist/'],
+  // What installs packages as strangers do has a configuration of its own: test/packages/jest.config.ts.
+  testPathIgnorePatterns: ['/node_modules/', '/dist/', 'install-spec\\.ts$', '/test/packages/fixtures/'],
   coverageProvider: 'v8',
   testTimeout: 20_000,
 }

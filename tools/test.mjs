@@ -1,7 +1,7 @@
 /**
  * `npm test`: everything that CI checks, on a machine with Node and this checkout and nothing else prepared.
  *
- *   npm test                                  all stages
+ *   npm test                                  all stages; the last, "installs", only where CI is set
  *   npm test -- --yes                         may install missing servers through the package manager
  *   npm test -- --only=lint,jest              some stages; installing and servers come along where needed
  *   npm test -- --only=jest -- libs/core      arguments after a second `--` go to Jest
@@ -11,14 +11,16 @@
  */
 import { MissingServersError, provideServers } from './servers.mjs'
 import { install } from './stages/install.mjs'
+import { installs } from './stages/installs.mjs'
 import { jest } from './stages/jest.mjs'
 import { runQuietly, runTool } from './stages/run.mjs'
 
 /**
  * @typedef {import('./stages/run.mjs').Outcome} Outcome
  * @typedef {{ yes: boolean, limitMs: number, jestArgs: string[], env: Record<string, string>, stop: () => Promise<void> }} Session
- * @typedef {{ name: string, run: (session: Session) => Promise<Outcome>, needs?: string[] }} Stage `needs`: stages
- *   without which it makes no sense, run first also if not asked for
+ * @typedef {{ name: string, run: (session: Session) => Promise<Outcome>, needs?: string[], onlyCi?: boolean }} Stage
+ *   `needs`: stages without which it makes no sense, run first also if not asked for; `onlyCi`: takes minutes and a
+ *   registry, so it runs where CI is set, and where it is asked for
  */
 
 /** @type {Stage[]} */
@@ -49,6 +51,7 @@ const STAGES = [
     run: ({ jestArgs, env, limitMs }) => jest({ args: jestArgs, env, limitMs }),
     needs: ['install', 'servers'],
   },
+  { name: 'installs', run: installs, needs: ['build'], onlyCi: true },
 ]
 
 /** @returns {Promise<Outcome>} */
@@ -87,7 +90,8 @@ function readArguments(args) {
     ...{ yes: false, limitMs: 20 * 60_000, jestArgs: end < 0 ? [] : args.slice(end + 1), env: {} },
     stop: () => Promise.resolve(),
   }
-  let names = STAGES.map(({ name }) => name)
+  const isCi = !['', '0', 'false'].includes(process.env.CI ?? '')
+  let names = STAGES.filter(({ onlyCi = false }) => isCi || !onlyCi).map(({ name }) => name)
   for (const argument of own) {
     const [option, value = ''] = argument.split('=')
     if (option === '--yes') session.yes = true

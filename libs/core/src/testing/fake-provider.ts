@@ -31,6 +31,13 @@ export class FakePlatform {
   readonly sent: FakeSend[] = []
   private readonly listeners = new Set<(send: FakeSend) => void>()
   private sequence = 0
+  private received = 0
+
+  /** For what users write: no two messages of the account have one id, whichever replica gets them. */
+  nextInboundId(): string {
+    this.received += 1
+    return `in-${this.received}`
+  }
 
   nextId(): string {
     this.sequence += 1
@@ -76,7 +83,6 @@ export class FakeProvider implements Provider {
   private sink: ProviderSink | null = null
   private readonly autoOpen: boolean
   private readonly failures: SendFailure[] = []
-  private received = 0
   private read = 0
   private onAbort: (() => void) | null = null
   private signal: AbortSignal | null = null
@@ -164,11 +170,11 @@ export class FakeProvider implements Provider {
 
   /** Fills in what a test does not care about. */
   message(message: string | Partial<Message>): Message {
-    this.received += 1
+    const id = this.platform.nextInboundId()
     const given = typeof message === 'string' ? { body: message } : message
     const chatId = given.chatId ?? '100'
     return {
-      id: `in-${this.received}`,
+      id,
       from: given.participant ?? chatId,
       type: 'text',
       body: '',

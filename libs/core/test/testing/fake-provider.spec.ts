@@ -98,4 +98,10 @@ describe('FakeProvider', () => {
     expect(platform.sent.map((send) => send.text)).toEqual(['a', 'b'])
     expect(b.texts).toEqual(['b'])
   })
+
+  it('of replicas that share a platform no two get messages of one id', async () => {
+    const platform = new FakePlatform()
+    const [a, b] = [new FakeProvider({ platform }), new FakeProvider({ platform })]
+    expect([a, b, a].map((one) => one.message('x').id)).toEqual(['in-1', 'in-2', 'in-3'])
+  })
 })

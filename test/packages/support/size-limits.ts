@@ -1,0 +1,17 @@
+/**
+ * How much a package may take on disk: `ownKiB` is the package itself, `allKiB` everything that installing it alone
+ * brings. A change that needs more raises the limit here, in the same commit, so that somebody sees it.
+ */
+export const SIZE_LIMITS: Record<string, { ownKiB: number; allKiB: number }> = {
+  '@botmesh/baileys': { ownKiB: 250, allKiB: 15_500 },
+  '@botmesh/core': { ownKiB: 2600, allKiB: 13_400 },
+  '@botmesh/meta': { ownKiB: 260, allKiB: 13_600 },
+  '@botmesh/mysql-store': { ownKiB: 60, allKiB: 22_000 },
+  '@botmesh/nestjs': { ownKiB: 320, allKiB: 21_500 },
+  '@botmesh/postgres-store': { ownKiB: 60, allKiB: 18_000 },
+  '@botmesh/redis-store': { ownKiB: 560, allKiB: 15_500 },
+  '@botmesh/sql-store': { ownKiB: 450, allKiB: 17_500 },
+  '@botmesh/sqlite-store': { ownKiB: 45, allKiB: 39_500 },
+  '@botmesh/telegram': { ownKiB: 300, allKiB: 16_700 },
+  '@botmesh/webchat': { ownKiB: 240, allKiB: 13_700 },
+}
