@@ -7,6 +7,7 @@ export { systemClock, systemRandom } from './runtime/system-clock.js'
 export { Bot } from './bot/bot.js'
 import type { MessageContext } from './bot/context.js'
 export { MessageContext } from './bot/context.js'
+export { TaskContext } from './scheduler/task-context.js'
 
 // For frameworks that host bots: whose code a wrapper runs, and holding on to what several bots share.
 export { callsOnly } from './bot/uses-user.js'

@@ -84,6 +84,7 @@ const KNOWN: Record<keyof BotmeshModuleOptions, true> = {
   store: true,
   coordination: true,
   durability: true,
+  scheduler: true,
   conversation: true,
   userState: true,
   locale: true,

@@ -1,4 +1,4 @@
-/** The public face of a bot (B2). Wiring only: what happens to a message is in runtime/, who answers it in router.ts. */
+/** The public face of a bot (B2). Wiring only: messages are handled in runtime/, answered in router.ts. */
 import type { Coordinator, Duration } from '../contracts/coordinator.js'
 import { CoordinationUnavailableError } from '../contracts/errors.js'
 import type { Outgoing, Sent } from '../contracts/message.js'
@@ -14,9 +14,9 @@ import {
 import { parseDuration } from '../kernel/duration.js'
 import { MemoryStore } from '../memory/index.js'
 import { within } from '../runtime/drain.js'
-import { currentScope } from '../runtime/act-scope.js'
+import { currentScope, guardOf } from '../runtime/act-scope.js'
 import { webhookAnswer } from '../runtime/webhook-request.js'
-import { cron, interval } from '../scheduler/tasks.js'
+import { cron, interval } from '../scheduler/occurrences.js'
 import type { BotConfig } from './config.js'
 import type { MessageContext } from './context.js'
 import { EventHub, type BotEvent, type BotListener } from './events.js'
@@ -64,7 +64,7 @@ export class Bot {
     this.config = config
     const { name, logger, store } = this.options
     this.events = new EventHub(name, logger)
-    this.tasks = new TaskList(this.options, (error) => this.events.error(error))
+    this.tasks = new TaskList(this.options, this.events)
     this.deadLetters = new JournalDeadLetters(store, (key) => this.running?.inbox.wake(key))
   }
 
@@ -139,14 +139,13 @@ export class Bot {
     }
   }
 
-  /**
-   * Writes to a chat. Called by a handler or a step it is one of its effects: it rejects with `LeaseLostError` once
-   * that turn is lost, and with durability it is not made twice. Otherwise it belongs to no turn.
-   * @throws ProviderNotLeaderError on a standby (P4), SendError, LeaseLostError
-   */
+  /** Writes to a chat. Called by a handler or a step it is one of its effects: it rejects with `LeaseLostError` once
+   * that turn is lost, and with durability it is not made twice. A durable task's rejects once that may not act (J1).
+   * @throws ProviderNotLeaderError on a standby (P4), SendError, LeaseLostError */
   async send(to: Recipient, message: Outgoing): Promise<Sent> {
     const act = currentScope()
-    if (act !== undefined && act.revoked !== null) throw act.revoked
+    const guard = guardOf(act)
+    guard.assertLive()
     const { running } = this
     if (running === null) throw new CoordinationUnavailableError('stopped')
     const target = typeof to === 'string' ? { chatId: to } : to
@@ -154,7 +153,7 @@ export class Bot {
     if (running.owns(current)) return current.sendTo(target, message, null)
     // A handler of another bot: its turn decides whether it may act, this bot's transport sends.
     current?.assertLive()
-    return running.gate.deliver(target, typeof message === 'string' ? { text: message } : message)
+    return running.gate.deliver(target, typeof message === 'string' ? { text: message } : message, guard)
   }
 
   /** Hands a webhook call to the transport. Never throws. 503 with Retry-After where this replica cannot take it now
@@ -172,7 +171,7 @@ export class Bot {
     }
   }
 
-  /** Listens to an event. Listeners can do no harm: what they throw is logged. @throws ConfigError for no event. */
+  /** Listeners can do no harm: what they throw is logged. @throws ConfigError for no event. */
   on<E extends BotEvent>(event: E, listener: BotListener<E>): this {
     this.events.on(event, listener)
     return this
@@ -211,8 +210,8 @@ export class Bot {
   }
 
   /**
-   * `/name` (also `/name@bot`, and with words after it, `ctx.args`), or the bare name as the whole message.
-   * @param options.interrupt also in the middle of a conversation, before it sees the message.
+   * `/name` (also `/name@bot`, and with words after it, `ctx.args`), or the bare name as the whole message. With
+   * `interrupt` also in the middle of a conversation, before it sees the message.
    */
   command(name: string, handler: MessageHandler, options?: CommandOptions): this {
     this.router.command(name, handler, options)
@@ -237,14 +236,15 @@ export class Bot {
     return this
   }
 
-  /** A task on every replica, each interval from start to stop (J2). It never overlaps itself. */
+  /** A task, each interval from start to stop; it never overlaps itself. With `id` and `scheduler`: durable, each
+   * occurrence on one replica at a time (J1); else on every replica (J2). @throws ConfigError */
   every(every: Duration, fn: TaskHandler): Task
   every(every: Duration, options: TaskOptions, fn: TaskHandler): Task
   every(every: Duration, options: TaskOptions | TaskHandler, fn?: TaskHandler): Task {
     return this.tasks.add(interval(parseDuration('every', every, { minMs: 1 })), options, fn)
   }
 
-  /** The same at each occurrence of a cron expression. @throws ConfigError if it cannot be read. */
+  /** The same at each occurrence of a cron expression. @throws ConfigError */
   schedule(expression: string, fn: TaskHandler): Task
   schedule(expression: string, options: TaskOptions, fn: TaskHandler): Task
   schedule(expression: string, options: TaskOptions | TaskHandler, fn?: TaskHandler): Task {

@@ -6,6 +6,7 @@ import type { Message, Outgoing } from '../contracts/message.js'
 import type { Provider } from '../contracts/provider.js'
 import type { Store } from '../contracts/store.js'
 import type { HandoverInfo } from '../conversation/port.js'
+import type { SchedulerOptions } from '../scheduler/options.js'
 import type { MessageContext } from './context.js'
 
 export interface HandoverOptions {
@@ -54,6 +55,9 @@ export interface BotConfig {
   coordination?: CoordinationOptions
   /** `true`: all defaults. */
   durability?: DurabilityOptions | boolean
+  /** Tasks with an `id` are durable: each occurrence on one replica at a time, none forgotten (J1). `true`: all
+   * defaults. */
+  scheduler?: SchedulerOptions | boolean
   conversation?: {
     /** Default timeout of every wait. */
     timeout?: Duration
@@ -112,5 +116,7 @@ export interface BotEvents {
     /** With durability: the message's place in its chat's order of arrival. */
     seq: number | null
   }
+  /** Occurrences of a durable task, the first and the last of them, were left out: nobody ran them in time (J1). */
+  'task:missed': { bot: string; id: string; from: Date; to: Date }
   error: { bot: string; error: unknown }
 }

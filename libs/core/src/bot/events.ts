@@ -19,6 +19,7 @@ const EVENTS: readonly BotEvent[] = [
   'provider:pairing',
   'provider:state',
   'message:handled',
+  'task:missed',
   'error',
 ]
 

@@ -2,7 +2,16 @@
 import type { CoordinatorStatus } from '../contracts/coordinator.js'
 import type { JournalRecord } from '../contracts/journal.js'
 import type { ProviderState } from '../contracts/provider.js'
+import type { TaskFunction } from '../scheduler/task-term.js'
 import type { MessageContext } from './context.js'
+
+export type {
+  CatchUp,
+  DurableTaskOptions,
+  Leases,
+  SchedulerOptions,
+  TaskOptions,
+} from '../scheduler/options.js'
 
 /** What a message is compared with: a text (equal, case and surrounding space ignored) or a pattern. */
 export type Trigger = string | RegExp | readonly (string | RegExp)[]
@@ -23,15 +32,11 @@ export interface FlowOptions {
   on?: Trigger
 }
 
-export interface TaskOptions {
-  /** Names a durable task (J1): needs a scheduler. */
-  id?: string
-  /** IANA time zone of a cron expression, such as `Europe/Madrid`. Default: the process's. */
-  timeZone?: string
-}
-
-/** Runs every interval or at each occurrence of a cron expression. An error is reported through `error`. */
-export type TaskHandler = () => unknown
+/**
+ * Runs every interval or at each occurrence of a cron expression. An error is reported through `error`; of a durable task
+ * the occurrence is tried again, too.
+ */
+export type TaskHandler = TaskFunction
 
 /** A task that was declared; `stop()` ends it. */
 export interface Task {

@@ -10,6 +10,7 @@ import { refuseUnknownOptions, requireOneOf, requireText } from '../kernel/optio
 import type { ConversationOptions } from '../conversation/port.js'
 import { isStateStore } from '../runtime/chat-access.js'
 import { systemClock, systemRandom } from '../runtime/system-clock.js'
+import { resolveScheduler, type ResolvedScheduler } from '../scheduler/options.js'
 import type { BotConfig, CoordinationOptions, DurabilityOptions } from './config.js'
 import { consoleLogger } from './console-logger.js'
 import type { Texts } from './texts.js'
@@ -29,6 +30,7 @@ export interface ResolvedOptions {
   maxAttempts: number
   retryMs: number
   maxRetryMs: number
+  scheduler: ResolvedScheduler | null
   conversation: ConversationOptions
   locale: string
   texts: Texts
@@ -45,6 +47,7 @@ const KNOWN = [
   'store',
   'coordination',
   'durability',
+  'scheduler',
   'conversation',
   'name',
   'locale',
@@ -78,6 +81,11 @@ export function resolveOptions(config: BotConfig, makeStore: () => Store): Resol
     store,
     ...resolveCoordination(coordination, provider),
     ...resolveDurability(config.durability, store),
+    scheduler: resolveScheduler(config.scheduler, {
+      coordinator: coordination?.coordinator ?? null,
+      store,
+      providerId: provider.id,
+    }),
     conversation: resolveConversation(coordination, timeoutMs),
     locale: config.locale === undefined ? 'en' : requireText('locale', config.locale),
     texts: checkTexts(config.texts),

@@ -1,13 +1,18 @@
 /** What a bot says at start about what it cannot promise (S1, K2). */
-import { MemoryCoordinator } from '../memory/index.js'
+import { MemoryCoordinator, MemoryStore } from '../memory/index.js'
 import { isStateStore } from '../runtime/chat-access.js'
 import type { ResolvedOptions } from './options.js'
 
 export function warnAtStart(options: ResolvedOptions): void {
   const { store, coordinator, logger, name, provider } = options
-  if (coordinator === null) return
   const warn = (message: string) =>
     logger.warn({ bot: name, store: store.kind, provider: provider.id }, message)
+  if (options.scheduler !== null && coordinator === null && store instanceof MemoryStore) {
+    warn(
+      'The scheduler remembers in the memory of this process only: after a restart its tasks begin anew, and every replica runs them. Use a shared store.',
+    )
+  }
+  if (coordinator === null) return
   // Coordinators of this process only: then one process' data is all there is.
   if (!store.shared && !(coordinator instanceof MemoryCoordinator)) {
     warn(

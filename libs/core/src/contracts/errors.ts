@@ -104,18 +104,20 @@ export class CoordinationUnavailableError extends BotmeshError<{
   key?: string
   why: 'timeout' | 'unreachable' | 'stopped' | 'overflow'
   waitedMs?: number
+  where?: string
 }> {
   static override readonly brand: string = 'CoordinationUnavailableError'
   readonly code = 'COORDINATION_UNAVAILABLE'
 
   constructor(
     why: 'timeout' | 'unreachable' | 'stopped' | 'overflow',
-    options: { key?: string; waitedMs?: number; cause?: unknown } = {},
+    /** `where`: which backend, such as `Redis at host:port`; never with a secret. */
+    options: { key?: string; waitedMs?: number; where?: string | undefined; cause?: unknown } = {},
   ) {
     const of = options.key === undefined ? '' : ` for "${options.key}"`
     const text = {
       timeout: `No turn${of} within ${options.waitedMs ?? '?'} ms: the chat is busy on a replica; raise turnWaitMs if its work is that long.`,
-      unreachable: `The coordination backend did not answer${of}: check that it runs and can be reached.`,
+      unreachable: `${options.where === undefined ? 'The coordination backend' : `The coordination backend (${options.where})`} did not answer${of}: check that it runs and can be reached.`,
       stopped: `Not possible${of}: the bot or its coordinator is stopped, or was not started yet.`,
       overflow: `No turn${of}: too many messages of this chat are waiting.`,
     }[why]
@@ -125,6 +127,7 @@ export class CoordinationUnavailableError extends BotmeshError<{
         why,
         ...(options.key === undefined ? {} : { key: options.key }),
         ...(options.waitedMs === undefined ? {} : { waitedMs: options.waitedMs }),
+        ...(options.where === undefined ? {} : { where: options.where }),
       },
       { cause: options.cause, retryable: true },
     )
@@ -213,6 +216,27 @@ export class DeadLetterError extends BotmeshError<{ key: string; recordId: strin
       `Message "${recordId}" of "${key}" failed ${attempts} times and was moved to the dead letters; see bot.deadLetters.`,
       { key, recordId, attempts },
       { cause },
+    )
+  }
+}
+
+/** An attempt of a durable task failed (J1): it is tried again after `retryInMs`, or given up. */
+export class TaskFailedError extends BotmeshError<{
+  task: string
+  occurrence: Date
+  attempt: number
+  /** Null: it was the last attempt, the next occurrence comes all the same. */
+  retryInMs: number | null
+}> {
+  static override readonly brand: string = 'TaskFailedError'
+  readonly code = 'TASK_FAILED'
+
+  constructor(task: string, occurrence: Date, attempt: number, retryInMs: number | null, cause: unknown) {
+    const then = retryInMs === null ? 'given up' : `tried again in ${retryInMs} ms`
+    super(
+      `Task "${task}", due at ${occurrence.toISOString()}, failed at attempt ${attempt}: ${then}.`,
+      { task, occurrence, attempt, retryInMs },
+      { cause, retryable: retryInMs !== null },
     )
   }
 }

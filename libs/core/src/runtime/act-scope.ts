@@ -24,3 +24,13 @@ export function currentScope(): ActScope | undefined {
 export function runDetached<T>(fn: () => T): T {
   return storage.exit(fn)
 }
+
+/** For what code of that scope tries: asked before each attempt. */
+export function guardOf(act: ActScope | undefined): { assertLive(): void } {
+  return {
+    assertLive: () => {
+      const revoked = act?.revoked ?? null
+      if (revoked !== null) throw revoked
+    },
+  }
+}

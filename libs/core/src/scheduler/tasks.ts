@@ -3,41 +3,8 @@
  * itself: an occurrence that comes while the previous run is still at work is left out. An error is reported, and
  * the next occurrence comes all the same.
  */
-import { Cron } from 'croner'
 import type { Clock, Timer } from '../contracts/clock.js'
-import { ConfigError } from '../contracts/errors.js'
-import { describeValue } from '../kernel/duration.js'
-
-/** When a task runs. */
-export interface Occurrences {
-  /** The first one after `nowMs`; null if there is none. */
-  next(nowMs: number): number | null
-  /** Whose milliseconds these are: an interval must not stand still because somebody set the time of day back. */
-  clock: 'monotonic' | 'now'
-}
-
-/** Every so many milliseconds, first after one interval. */
-export function interval(ms: number): Occurrences {
-  return { next: (nowMs) => nowMs + ms, clock: 'monotonic' }
-}
-
-/** @throws ConfigError that shows the expression. */
-export function cron(expression: string, timeZone: string | undefined): Occurrences {
-  let parsed: Cron
-  try {
-    parsed = new Cron(expression, { paused: true, ...(timeZone === undefined ? {} : { timezone: timeZone }) })
-    // Also checks the time zone, which is otherwise noticed at the first occurrence only.
-    parsed.nextRun()
-  } catch (error) {
-    const accepted = "five or six cron fields, such as '0 9 * * 1-5', and an IANA time zone"
-    throw new ConfigError(
-      `The schedule ${describeValue(expression)} (${timeZone ?? 'local time'}) cannot be read; accepted: ${accepted}.`,
-      { option: 'schedule', value: expression, accepted },
-      error,
-    )
-  }
-  return { next: (nowMs) => parsed.nextRun(new Date(nowMs))?.getTime() ?? null, clock: 'now' }
-}
+import type { Occurrences } from './occurrences.js'
 
 /** Longest pause of one timer; longer ones are made of several. */
 const LONGEST_MS = 2 ** 31 - 1

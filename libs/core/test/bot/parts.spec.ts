@@ -1,13 +1,13 @@
 /** Parts of the bot by themselves: who uses ctx.user, merging, events, texts, tasks. */
 import { describe, expect, it } from '@jest/globals'
-import { ConfigError, MemoryStore, silentLogger, type Logger } from '../../src/index.js'
+import { ConfigError, MemoryStore, silentLogger, systemRandom, type Logger } from '../../src/index.js'
 import { ManualClock } from '../../src/testing/index.js'
 import { EventHub } from '../../src/bot/events.js'
 import { TaskList } from '../../src/bot/task-list.js'
 import { TextCatalogue } from '../../src/bot/texts.js'
 import { UserState, mergeChanges } from '../../src/bot/user-state.js'
 import { mayUseUser } from '../../src/bot/uses-user.js'
-import { cron, interval } from '../../src/scheduler/tasks.js'
+import { cron, interval } from '../../src/scheduler/occurrences.js'
 
 type Any = Record<string, (...all: unknown[]) => unknown> & { user: Record<string, unknown>; body: string }
 
@@ -114,7 +114,11 @@ describe('J2: tasks', () => {
   function tasks() {
     const clock = new ManualClock(Date.UTC(2030, 0, 1, 8, 59, 30))
     const errors: unknown[] = []
-    const list = new TaskList({ clock, logger: silentLogger, name: 'shop' }, (error) => errors.push(error))
+    const events = new EventHub('shop', silentLogger)
+    events.on('error', ({ error }) => errors.push(error))
+    const store = new MemoryStore({ clock })
+    const around = { store, random: systemRandom, coordinator: null, scheduler: null, drainMs: 1000 }
+    const list = new TaskList({ clock, logger: silentLogger, name: 'shop', ...around }, events)
     return { clock, errors, list }
   }
 

@@ -19,6 +19,7 @@ const EVENTS: Record<keyof BotEvents, true> = {
   'provider:pairing': true,
   'provider:state': true,
   'message:handled': true,
+  'task:missed': true,
   error: true,
 }
 
