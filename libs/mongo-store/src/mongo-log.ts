@@ -1,0 +1,145 @@
+/**
+ * The message log: a document a channel, with its newest entries in it, so that a reader who goes on from an id misses
+ * nothing. Subscribers are woken by polling: change streams would need a replica set.
+ */
+import type { LogEntry, MessageLog, Timer } from '@botmesh/core'
+import { NOW, after, either, listOf, lit, newest, only } from './expressions.js'
+import { IDEMPOTENT, ONCE, type MongoLink } from './mongo-link.js'
+import { escapeName } from './names.js'
+import { isDuplicateKey } from './verdict.js'
+
+const KEEP = 200
+const TTL_MS = 86_400_000
+const PAGE = 100
+/** How often subscribed channels are looked at, all in one call. */
+const POLL_MS = 200
+
+interface Subscribed {
+  listeners: Set<() => void>
+  /** Number of the newest entry that listeners were told of. */
+  seen: number
+}
+
+export class MongoLog implements MessageLog {
+  private readonly channels = new Map<string, Subscribed>()
+  private timer: Timer | null = null
+  private looking: Promise<void> | null = null
+
+  constructor(private readonly link: MongoLink) {}
+
+  append(channel: string, payload: string, options: { keep?: number; ttlMs?: number } = {}): Promise<string> {
+    const { keep = KEEP, ttlMs = TTL_MS } = options
+    const _id = escapeName(channel)
+    const gone = { $lte: [{ $ifNull: ['$until', 0] }, NOW] }
+    const before = either(gone, lit([]), listOf('entries'))
+    const stages = [
+      // From the clock: a channel that was removed and made anew does not use its numbers again.
+      { $set: { last: { $max: [{ $add: [{ $ifNull: ['$last', 0] }, 1] }, NOW] } } },
+      {
+        $set: {
+          entries: newest(
+            { $concatArrays: [before, [{ n: '$last', payload: lit(JSON.stringify(payload)) }]] },
+            Math.max(1, Math.floor(keep)),
+          ),
+          until: after(ttlMs),
+          expireAt: { $add: ['$$NOW', Math.ceil(ttlMs)] },
+        },
+      },
+    ]
+    return this.link.run('append', channel, ONCE, async ({ channels }) => {
+      const options = { upsert: true, returnDocument: 'after', projection: { last: 1 } } as const
+      const write = () => channels.findOneAndUpdate({ _id }, stages, options)
+      const document = await write().catch((error: unknown) => {
+        // Somebody made the channel just now.
+        if (isDuplicateKey(error)) return write()
+        throw error
+      })
+      return String(document?.last)
+    })
+  }
+
+  read(channel: string, afterId: string | null, limit = PAGE): Promise<LogEntry[]> {
+    const most = Math.max(0, Math.floor(limit))
+    if (most === 0) return Promise.resolve([])
+    return this.link.run('read', channel, IDEMPOTENT, async ({ channels }) => {
+      const later = only(listOf('entries'), { $gt: ['$$one.n', Number(afterId ?? 0)] })
+      const [found] = await channels
+        .aggregate<{ entries: { n: number; payload: string }[] }>([
+          { $match: { _id: escapeName(channel), $expr: { $gt: ['$until', NOW] } } },
+          { $project: { entries: { $slice: [later, most] } } },
+        ])
+        .toArray()
+      return (found?.entries ?? []).map(({ n, payload }) => ({
+        ...{ id: String(n), payload: String(JSON.parse(payload)) },
+      }))
+    })
+  }
+
+  async subscribe(channel: string, onAppend: () => void): Promise<() => Promise<void>> {
+    const name = escapeName(channel)
+    // One object a call: the same function may subscribe twice.
+    const listener = (): void => onAppend()
+    const last = await this.lastOf([name])
+    const subscribed = this.channels.get(name) ?? { listeners: new Set(), seen: last.get(name) ?? 0 }
+    this.channels.set(name, subscribed)
+    subscribed.listeners.add(listener)
+    this.schedule()
+    return async () => {
+      subscribed.listeners.delete(listener)
+      if (subscribed.listeners.size > 0 || this.channels.get(name) !== subscribed) return
+      this.channels.delete(name)
+      if (this.channels.size === 0) await this.rest()
+    }
+  }
+
+  async close(): Promise<void> {
+    this.channels.clear()
+    await this.rest()
+  }
+
+  private async rest(): Promise<void> {
+    this.timer?.cancel()
+    this.timer = null
+    await this.looking
+  }
+
+  private schedule(): void {
+    if (this.timer || this.channels.size === 0) return
+    this.timer = this.link.options.clock.setTimeout(() => this.look(), POLL_MS, { background: true })
+  }
+
+  private look(): void {
+    this.looking = this.compare()
+      .catch((error: unknown) => {
+        // Said at every look that fails; entries are found by the next one.
+        this.link.options.logger.warn({ err: error }, 'the log could not be looked at')
+      })
+      .finally(() => {
+        this.looking = null
+        this.timer = null
+        this.schedule()
+      })
+  }
+
+  private async compare(): Promise<void> {
+    for (const [name, last] of await this.lastOf([...this.channels.keys()])) {
+      const subscribed = this.channels.get(name)
+      if (!subscribed || last <= subscribed.seen) continue
+      subscribed.seen = last
+      for (const listener of subscribed.listeners) {
+        try {
+          listener()
+        } catch (error) {
+          this.link.options.logger.error({ err: error }, 'a subscriber of the log threw')
+        }
+      }
+    }
+  }
+
+  private lastOf(names: string[]): Promise<Map<string, number>> {
+    return this.link.run('look', '', IDEMPOTENT, async ({ channels }) => {
+      const found = await channels.find({ _id: { $in: names } }, { projection: { last: 1 } }).toArray()
+      return new Map(found.map(({ _id, last }) => [_id, last]))
+    })
+  }
+}

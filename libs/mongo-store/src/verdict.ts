@@ -1,0 +1,88 @@
+/** What errors of MongoDB and its driver mean. */
+import {
+  MongoCompatibilityError,
+  MongoError,
+  MongoNetworkError,
+  MongoServerError,
+  MongoServerSelectionError,
+} from 'mongodb'
+
+export type Verdict =
+  /** Can never work as it is configured: a `ConfigError`. `text` carries no secret. */
+  | { sort: 'refused'; option: string; text: string }
+  /** Nothing was stored; the same call may succeed at once. */
+  | { sort: 'again' }
+  /** The connection was lost or never there, or no majority has confirmed: the fate of the call is unknown. */
+  | { sort: 'lost' }
+  | { sort: 'too large' }
+  | { sort: 'other' }
+
+/** A document of this key is there already. */
+export const DUPLICATE_KEY = 11000
+
+const UNAUTHORIZED = 13
+/** Not authenticated; the second one is Atlas's. */
+const BAD_LOGIN = new Set([18, 8000])
+/** Write conflict, and what meets an index that is just being made. */
+const AGAIN = new Set([112, 117, 12587])
+/** Not primary (any more), shutting down, no answer of the majority in time, interrupted by a change of state. */
+const LOST = new Set([6, 7, 64, 79, 89, 91, 100, 189, 262, 9001, 10107, 11600, 11602, 13435, 13436])
+/** A document or a command beyond what the server takes. */
+const TOO_LARGE = new Set([10334, 17419, 17420])
+
+export function judge(error: unknown): Verdict {
+  if (error instanceof MongoServerSelectionError) return judgeSelection(error)
+  if (error instanceof MongoCompatibilityError)
+    return {
+      sort: 'refused',
+      option: 'url',
+      text: `this server's version is not supported (${error.message}).`,
+    }
+  if (error instanceof MongoServerError) return judgeAnswer(error)
+  if (isTooLarge(error)) return { sort: 'too large' }
+  if (error instanceof MongoNetworkError || isLabelled(error)) return { sort: 'lost' }
+  return { sort: 'other' }
+}
+
+/** No server was found; the reason is in what the last attempts to connect met. */
+function judgeSelection(error: MongoServerSelectionError): Verdict {
+  for (const { error: reason } of error.reason?.servers.values() ?? []) {
+    const verdict = reason && !(reason instanceof MongoServerSelectionError) ? judge(reason) : null
+    if (verdict?.sort === 'refused') return verdict
+  }
+  return { sort: 'lost' }
+}
+
+function judgeAnswer(error: MongoServerError): Verdict {
+  const code = Number(error.code)
+  if (BAD_LOGIN.has(code))
+    return { sort: 'refused', option: 'url', text: 'the user or its password is not accepted.' }
+  if (code === UNAUTHORIZED) {
+    return {
+      sort: 'refused',
+      option: 'url',
+      text: 'the user lacks a right. It needs the role readWrite on the database, to make the collections and indexes once and to use them.',
+    }
+  }
+  if (AGAIN.has(code)) return { sort: 'again' }
+  if (TOO_LARGE.has(code) || isTooLarge(error)) return { sort: 'too large' }
+  if (LOST.has(code) || isLabelled(error)) return { sort: 'lost' }
+  return { sort: 'other' }
+}
+
+function isLabelled(error: unknown): boolean {
+  if (!(error instanceof MongoError)) return false
+  const labels = ['RetryableWriteError', 'RetryableReadError', 'ResetPool', 'SystemOverloadedError']
+  return labels.some((label) => error.hasErrorLabel(label))
+}
+
+function isTooLarge(error: unknown): boolean {
+  return (
+    error instanceof Error &&
+    /larger than the maximum size|BSONObj size|object to insert too large/i.test(error.message)
+  )
+}
+
+export function isDuplicateKey(error: unknown): boolean {
+  return error instanceof MongoServerError && error.code === DUPLICATE_KEY
+}

@@ -1,0 +1,191 @@
+/**
+ * A double of a MongoDB server: one process' memory behind the wire protocol, presenting itself as a replica set of one.
+ * It has the commands that the store's driver sends, users with SCRAM, unique ids, retryable writes that are recognised
+ * when they come again, and errors on command. It can be killed and started again; its documents stay.
+ */
+import { once } from 'node:events'
+import { createServer, type AddressInfo, type Server, type Socket } from 'node:net'
+import { Binary, type Document } from 'bson'
+import { Commands } from './commands.js'
+import { CommandError, type Documents } from './data.js'
+import { ScramServer } from './scram.js'
+import { Framing, encodeReply, type Request } from './wire.js'
+
+export interface MongoUser {
+  password: string
+  rights: 'readWrite' | 'read'
+}
+
+export interface MongoDoubleOptions {
+  /** Whoever is not one of them may nothing; absent: nobody has to say who they are. */
+  users?: Record<string, MongoUser>
+}
+
+/** What happens to the next command of a name. */
+interface Planned {
+  command: string
+  /** Instead of the answer; with `applied` after the command was carried out. */
+  error: { code: number; codeName: string; labels?: string[] } | 'cut'
+  applied: boolean
+}
+
+const WRITES = new Set(['insert', 'update', 'delete', 'findAndModify', 'createIndexes'])
+const FOR_ANYBODY = new Set([
+  'hello',
+  'ismaster',
+  'isMaster',
+  'ping',
+  'saslStart',
+  'saslContinue',
+  'endSessions',
+])
+
+interface Session {
+  scram: ScramServer
+}
+
+export class MongoDouble {
+  /** Names of the commands that arrived, in order. */
+  readonly log: string[] = []
+  private readonly commands = new Commands()
+  private readonly sockets = new Set<Socket>()
+  private readonly answered = new Map<string, Document>()
+  private planned: Planned[] = []
+  private server: Server | null = null
+  private port = 0
+
+  constructor(private readonly options: MongoDoubleOptions = {}) {}
+
+  async start(): Promise<void> {
+    this.server = createServer((socket) => this.serve(socket))
+    this.server.listen(this.port, '127.0.0.1')
+    await once(this.server, 'listening')
+    this.port = (this.server.address() as AddressInfo).port
+  }
+
+  /** Ends at once; what was under way is not answered. Idempotent. */
+  async stop(): Promise<void> {
+    const { server } = this
+    this.server = null
+    for (const socket of this.sockets) socket.destroy()
+    if (!server) return
+    server.close()
+    await once(server, 'close')
+  }
+
+  async restart(): Promise<void> {
+    await this.stop()
+    await this.start()
+  }
+
+  /** `login`: `user:password@`, encoded. Clients talk to this address only, whatever proxy it is. */
+  url(login = ''): string {
+    return `mongodb://${login}127.0.0.1:${this.port}/?directConnection=true`
+  }
+
+  /** As an administrator would look at them. */
+  documents(database: string, collection: string): Documents {
+    return this.commands.documents(`${database}.${collection}`)
+  }
+
+  failNext(...planned: Planned[]): void {
+    this.planned.push(...planned)
+  }
+
+  private serve(socket: Socket): void {
+    const framing = new Framing()
+    const session: Session = { scram: new ScramServer((user) => this.options.users?.[user]?.password) }
+    this.sockets.add(socket)
+    socket.setNoDelay(true)
+    socket.on('close', () => this.sockets.delete(socket))
+    socket.on('error', () => socket.destroy()) // Resets are what tests do to it.
+    socket.on('data', (data: Buffer) => {
+      for (const request of framing.push(data)) this.answer(socket, session, request)
+    })
+  }
+
+  private answer(socket: Socket, session: Session, request: Request): void {
+    const name = Object.keys(request.command)[0] ?? ''
+    this.log.push(name)
+    const index = this.planned.findIndex((one) => one.command === name)
+    const [plan] = index < 0 ? [] : this.planned.splice(index, 1)
+    let reply: Document | null = null
+    if (!plan || plan.applied) reply = this.run(session, name, request.command)
+    if (plan?.error === 'cut') return void socket.destroy()
+    if (plan) reply = failure(plan.error as Exclude<Planned['error'], 'cut'>)
+    if (reply) socket.write(encodeReply(request, reply))
+  }
+
+  private run(session: Session, name: string, command: Document): Document {
+    try {
+      this.authorize(session, name, command)
+      const { lsid, txnNumber } = command as { lsid?: { id: Binary }; txnNumber?: unknown }
+      if (txnNumber === undefined || !lsid) return { ...this.carryOut(session, name, command), ok: 1 }
+      // A write that the driver repeats since its answer was lost.
+      const copy = `${lsid.id.toString('hex')}/${String(txnNumber)}`
+      const reply = this.answered.get(copy) ?? { ...this.carryOut(session, name, command), ok: 1 }
+      this.answered.set(copy, reply)
+      return reply
+    } catch (error) {
+      if (!(error instanceof CommandError)) throw error
+      const { code, codeName, message, more } = error
+      return { ok: 0, code, codeName, errmsg: message, ...more }
+    }
+  }
+
+  private authorize({ scram }: Session, name: string, command: Document): void {
+    const { users } = this.options
+    if (!users || FOR_ANYBODY.has(name)) return
+    const rights = scram.user === null ? undefined : users[scram.user]?.rights
+    if (rights === 'readWrite' || (rights === 'read' && !WRITES.has(name))) return
+    const text =
+      rights === undefined
+        ? `Command ${name} requires authentication`
+        : `not authorized on ${command['$db']} to execute command { ${name}: … }`
+    throw new CommandError(13, 'Unauthorized', text)
+  }
+
+  private carryOut({ scram }: Session, name: string, command: Document): Document {
+    switch (name) {
+      case 'hello':
+      case 'ismaster':
+      case 'isMaster':
+        return this.hello(command)
+      case 'ping':
+      case 'endSessions':
+        return {}
+      case 'saslStart':
+      case 'saslContinue':
+        return signIn(scram, command)
+      default: {
+        const known = this.commands.known as Record<string, ((command: Document) => Document) | undefined>
+        const run = known[name]
+        if (!run) throw new CommandError(59, 'CommandNotFound', `no such command: '${name}'`)
+        return run(command)
+      }
+    }
+  }
+
+  private hello({ saslSupportedMechs }: Document): Document {
+    const me = `127.0.0.1:${this.port}`
+    return {
+      ...{ ismaster: true, isWritablePrimary: true, helloOk: true, readOnly: false, secondary: false },
+      ...{ setName: 'double', setVersion: 1, hosts: [me], me, primary: me },
+      ...{ maxBsonObjectSize: 16_777_216, maxMessageSizeBytes: 48_000_000, maxWriteBatchSize: 100_000 },
+      ...{ localTime: new Date(), logicalSessionTimeoutMinutes: 30, minWireVersion: 0, maxWireVersion: 21 },
+      ...(saslSupportedMechs === undefined ? {} : { saslSupportedMechs: ['SCRAM-SHA-256'] }),
+    }
+  }
+}
+
+function signIn(scram: ScramServer, { saslStart, payload }: Document): Document {
+  const text = Buffer.from((payload as Binary).buffer).toString('utf8')
+  const next = saslStart === undefined ? scram.finish(text) : scram.start(text)
+  if (next === null) throw new CommandError(18, 'AuthenticationFailed', 'Authentication failed.')
+  const done = saslStart === undefined
+  return { conversationId: 1, done, payload: new Binary(Buffer.from(next, 'utf8')) }
+}
+
+function failure({ code, codeName, labels = [] }: Exclude<Planned['error'], 'cut'>): Document {
+  return { ok: 0, code, codeName, errmsg: `planned: ${codeName}`, errorLabels: labels }
+}
