@@ -2,8 +2,8 @@
  * Gathers the calls of one tick into one script call (two calls a turn, amortised over a tick). Entries are
  * independent: one that fails, fails alone. Bounded in count and bytes; the rest goes into the next call at once.
  */
-import { StoreError } from '@botmesh/core'
-import type { RedisLink } from './redis-link.js'
+import { CoordinationUnavailableError, StoreError } from '@botmesh/core'
+import type { Line } from './line.js'
 import type { Script } from './scripts.js'
 
 /** Values that the reply lines announce, in their order. */
@@ -32,7 +32,7 @@ export interface Entry<T> {
 type Waiting = Entry<unknown>
 
 export interface BatchOptions {
-  link: RedisLink
+  link: Line
   script: Script
   holders: string
   base: string
@@ -101,7 +101,7 @@ export class BatchQueue {
   }
 
   /** Sends entries as one call of their own, on any connection; used by the heartbeat, which does not wait for a tick. */
-  async call(session: string, entries: Entry<unknown>[], link: RedisLink): Promise<unknown[]> {
+  async call(session: string, entries: Entry<unknown>[], link: Line): Promise<unknown[]> {
     const results: unknown[] = []
     entries.forEach((entry, index) => {
       entry.shared = true
@@ -112,10 +112,10 @@ export class BatchQueue {
     return results
   }
 
-  private async send(session: string, entries: Waiting[], link: RedisLink): Promise<void> {
+  private async send(session: string, entries: Waiting[], link: Line): Promise<void> {
     const args = this.argumentsOf(session, entries)
     const reply = (await link.eval(this.options.script, args, this.options.timeoutMs())) as (string | null)[]
-    this.distribute(session, entries, reply)
+    this.distribute(session, entries, reply, link)
   }
 
   private argumentsOf(session: string, entries: Waiting[]): string[] {
@@ -139,21 +139,30 @@ export class BatchQueue {
     return args
   }
 
-  private distribute(session: string, entries: Waiting[], reply: (string | null)[]): void {
+  private distribute(session: string, entries: Waiting[], reply: (string | null)[], link: Line): void {
     const lines = (reply[0] ?? '').split('\n')
     const payloads: Payloads = { values: reply, at: 1 }
     for (let index = 0; index < entries.length; index += 1) {
       const entry = entries[index]
       const line = lines[index] ?? ''
       if (!entry) continue
-      if (line.charCodeAt(0) === 33) entry.reject?.(refusal(line))
+      if (line.charCodeAt(0) === 33) entry.reject?.(refusal(line, link))
       else entry.resolve?.(entry.read(line, payloads))
     }
     if (lines.length > entries.length) this.options.onNews(session, lines.slice(entries.length))
   }
 }
 
-function refusal(line: string): Error {
+/** What a server says that is in no position to write now: the entry had no effect and is to be repeated. */
+const NOT_NOW =
+  /^!(?:\S*user_script: ?\d+: ?)?-?(?:READONLY|MASTERDOWN|NOREPLICAS|MISCONF|OOM|CLUSTERDOWN|MOVED)\b/
+
+function refusal(line: string, link: Line): Error {
+  if (NOT_NOW.test(line)) {
+    if (line.includes('READONLY')) link.renew()
+    const where = `Redis at ${link.place}`
+    return new CoordinationUnavailableError('unreachable', { where, cause: new Error(line.slice(1)) })
+  }
   return new StoreError(`Redis could not apply this entry: ${line.slice(1)}`, {
     store: 'redis',
     operation: 'entry',

@@ -2,6 +2,7 @@
 import {
   CoordinationUnavailableError,
   type CommitResult,
+  type Grant,
   type HeldKey,
   type HeartbeatRequest,
   type NudgeReply,
@@ -9,7 +10,8 @@ import {
   type RepairReply,
 } from '@botmesh/core'
 import type { Entry, Payloads } from './batch-queue.js'
-import { escapeName } from './keys.js'
+import { escapeName, unescapeName } from './keys.js'
+import { readGrant } from './replies.js'
 import { commitEntry, releaseEntry, withdrawEntry } from './turn-entries.js'
 
 /** The renewal: 'H' of session.lua, which announces the fences that the session holds. */
@@ -67,4 +69,16 @@ export function nudgeResult(result: unknown): NudgeReply {
   if (result === undefined || result instanceof Error)
     return { outcome: 'queued', holder: null, holderLeftMs: 0 }
   return result as NudgeReply
+}
+
+/** Lines of `explain.lua`: grants that the replica did not know of. */
+export function readExplained(lines: readonly unknown[]): Grant[] {
+  const grants: Grant[] = []
+  for (const line of lines) {
+    if (typeof line !== 'string' || !line.startsWith('X')) continue
+    const gap = line.indexOf(' ')
+    const key = unescapeName(line.slice(line.lastIndexOf('|') + 1))
+    grants.push(readGrant(line, gap + 1, key, unescapeName(line.slice(1, gap))).grant)
+  }
+  return grants
 }

@@ -3,10 +3,11 @@
  * logic polls; a half-dead connection is found by a ping that goes with each heartbeat.
  */
 import type { Clock, Logger } from '@botmesh/core'
-import { RedisLink, type LinkTarget } from './redis-link.js'
+import type { Line, LineEvents } from './line.js'
 
 export interface PushOptions {
-  target: LinkTarget
+  /** Makes the connection. */
+  line: (events: LineEvents) => Line
   clock: Clock
   logger: Logger
   timeoutMs: number
@@ -17,23 +18,18 @@ export interface PushOptions {
 const MOST_CHANNELS = 64
 
 export class PushChannel {
-  private readonly link: RedisLink
+  private readonly link: Line
   /** Oldest first. One is of use; a few more are kept for what is under way as one incarnation follows another. */
   private readonly channels = new Set<string>()
   private live = false
   private denied = false
   private pinging = false
-  private listening: unknown = null
 
   constructor(private readonly options: PushOptions) {
-    const { target, clock, logger } = options
-    this.link = new RedisLink({
-      target,
-      role: 'grants',
-      clock,
-      logger,
+    this.link = options.line({
       onReady: () => void this.subscribe(),
       onDown: () => this.setLive(false),
+      onMessage: options.onMessage,
     })
   }
 
@@ -59,7 +55,7 @@ export class PushChannel {
   /** Nothing comes on `channel` any more. */
   leave(channel: string): void {
     if (!this.channels.delete(channel) || !this.link.ready) return
-    this.link.raw.unsubscribe(channel).catch((error: unknown) => {
+    this.link.unsubscribe(channel).catch((error: unknown) => {
       this.options.logger.debug(
         { err: error },
         'an old channel could not be left; it goes with the connection',
@@ -83,19 +79,14 @@ export class PushChannel {
       late.cancel()
       this.pinging = false
     }
-    this.link.raw.ping().then(over, over)
+    this.link.ping().then(over, over)
   }
 
   private async subscribe(): Promise<void> {
     const channels = [...this.channels]
     if (channels.length === 0 || !this.link.ready) return
-    const client = this.link.raw
-    if (this.listening !== client) {
-      this.listening = client
-      client.on('message', (on: string, text: string) => this.options.onMessage(on, text))
-    }
     try {
-      await client.subscribe(...channels)
+      await this.link.subscribe(channels)
       this.setLive(true)
     } catch (error) {
       const denied = error instanceof Error && error.message.startsWith('NOPERM')

@@ -23,19 +23,26 @@ import {
 import { BatchQueue, type Entry } from './batch-queue.js'
 import { commitEntry, nudgeEntry, releaseEntry, takeEntry, withdrawEntry } from './turn-entries.js'
 import { escapeName, unescapeName, type ShardKeys } from './keys.js'
-import { joinMesh } from './mesh.js'
+import type { ShardedPlace } from './layout.js'
+import type { Line, LineEvents, LineRole } from './line.js'
 import { PushChannel } from './push-channel.js'
-import { RedisLink, type LinkTarget } from './redis-link.js'
-import { RenewalEntry, compareHeld, nudgeResult, repairEntry, repairResult } from './heartbeat-replies.js'
-import { readGrant, readNews } from './replies.js'
+import {
+  RenewalEntry,
+  compareHeld,
+  nudgeResult,
+  readExplained,
+  repairEntry,
+  repairResult,
+} from './heartbeat-replies.js'
+import { readNews } from './replies.js'
 import { buryEntry } from './redis-journal.js'
 import { asideEntry } from './store-calls.js'
 import { composeBatch, type ScriptPatch } from './scripts.js'
 
 export interface RedisBackendOptions {
-  target: LinkTarget
-  keys: ShardKeys
-  windowMs: number
+  place: ShardedPlace
+  /** Which of its shards. */
+  shard: number
   waitingPerChat: number
   idsPerChat: number
   /** True for stores whose data lies under the same keys. */
@@ -46,8 +53,8 @@ export interface RedisBackendOptions {
 
 interface Opened {
   context: BackendContext
-  turns: RedisLink
-  heartbeat: RedisLink
+  turns: Line
+  heartbeat: Line
   pushes: PushChannel
   batches: BatchQueue
 }
@@ -62,16 +69,23 @@ const asText = (line: string): string => line
 export class RedisBackend implements CoordinationBackend {
   readonly kind = 'redis'
   private opened: Opened | null = null
-  private links: RedisLink[] = []
+  private links: Line[] = []
   private leaseMs = 15_000
   private session = { name: '', escaped: '' }
 
-  constructor(private readonly options: RedisBackendOptions) {}
+  private readonly keys: ShardKeys
+
+  constructor(private readonly options: RedisBackendOptions) {
+    const keys = options.place.keys[options.shard]
+    if (!keys) throw new RangeError(`There is no shard ${options.shard}.`)
+    this.keys = keys
+  }
 
   async open(context: BackendContext): Promise<void> {
     await this.close()
     this.leaseMs = context.leaseMs
-    const { target, keys, windowMs } = this.options
+    const { place } = this.options
+    const { windowMs } = place.settings
     const { clock, logger, callTimeoutMs } = context
     if (windowMs < 2 * context.leaseMs) {
       throw new ConfigError(
@@ -80,19 +94,22 @@ export class RedisBackend implements CoordinationBackend {
       )
     }
     const onReady = (): void => this.whenReady()
-    const turns = new RedisLink({ target, role: 'turns', clock, logger, onReady })
-    const heartbeat = new RedisLink({ target, role: 'heartbeat', clock, logger, onReady })
+    const { slot } = this.keys
+    const line = (role: LineRole, events: LineEvents): Line =>
+      place.line({ clock, logger }, { role, slot, ...events })
+    const turns = line('turns', { onReady })
+    const heartbeat = line('heartbeat', { onReady })
     this.links = [turns, heartbeat]
     try {
       await Promise.all([turns.open(callTimeoutMs), heartbeat.open(callTimeoutMs)])
-      await joinMesh(turns, { keys, windowMs }, callTimeoutMs, logger)
+      await place.join(turns, this.keys, callTimeoutMs, { clock, logger })
     } catch (error) {
       turns.close()
       heartbeat.close()
       throw error
     }
     const pushes = new PushChannel({
-      target,
+      line: (events) => line('grants', events),
       clock,
       logger,
       timeoutMs: callTimeoutMs,
@@ -104,14 +121,14 @@ export class RedisBackend implements CoordinationBackend {
     this.opened = { context, turns, heartbeat, pushes, batches: this.batchesOver(turns, callTimeoutMs) }
   }
 
-  private batchesOver(link: RedisLink, callTimeoutMs: number): BatchQueue {
-    const { keys, windowMs, waitingPerChat, idsPerChat, patch } = this.options
+  private batchesOver(link: Line, callTimeoutMs: number): BatchQueue {
+    const { place, waitingPerChat, idsPerChat, patch } = this.options
     return new BatchQueue({
       link,
-      script: composeBatch({ waitingPerChat, idsPerChat }, patch),
-      holders: keys.holders,
-      base: keys.base,
-      windowMs,
+      script: composeBatch({ waitingPerChat, idsPerChat }, patch, place.sharded),
+      holders: this.keys.holders,
+      base: this.keys.base,
+      windowMs: place.settings.windowMs,
       leaseMs: () => this.leaseMs,
       timeoutMs: () => callTimeoutMs,
       onNews: (session, lines) => this.tell(unescapeName(session), lines),
@@ -132,7 +149,7 @@ export class RedisBackend implements CoordinationBackend {
 
   async openSession(request: OpenSessionRequest): Promise<void> {
     const { pushes, heartbeat } = this.live()
-    await pushes.listen(this.options.keys.grantsOf(request.session))
+    await pushes.listen(this.keys.grantsOf(request.session))
     const line = await this.one(request.session, heartbeat, {
       chat: '',
       token: `S${request.floor}`,
@@ -144,7 +161,7 @@ export class RedisBackend implements CoordinationBackend {
 
   async closeSession(session: string): Promise<void> {
     const { heartbeat, pushes } = this.live()
-    pushes.leave(this.options.keys.grantsOf(session))
+    pushes.leave(this.keys.grantsOf(session))
     for (;;) {
       const line = await this.one(session, heartbeat, { chat: '', token: `E${CLOSE_AT_ONCE}`, read: asText })
       if (line !== 'E1') return
@@ -193,20 +210,20 @@ export class RedisBackend implements CoordinationBackend {
     const entries = fences
       .slice(0, BEAT_ENTRIES)
       .map((fence) => ({ chat: '', token: `X${fence}`, read: asText }))
-    const lines = await batches.call(session, entries, heartbeat)
-    const grants: Grant[] = []
-    for (const line of lines) {
-      if (typeof line !== 'string' || !line.startsWith('X')) continue
-      const gap = line.indexOf(' ')
-      const key = unescapeName(line.slice(line.lastIndexOf('|') + 1))
-      grants.push(readGrant(line, gap + 1, key, unescapeName(line.slice(1, gap))).grant)
-    }
-    return grants
+    return readExplained(await batches.call(session, entries, heartbeat))
   }
 
   take(request: TakeRequest): Promise<TakeReply> {
-    const reply = this.add(request.session, takeEntry(request))
+    const reply = this.add(request.session, takeEntry(this.within(request)))
     return request.read ? this.checked(request.key, reply) : reply
+  }
+
+  /** The user's state comes along where it is in the same shard. */
+  private within(request: TakeRequest): TakeRequest {
+    const { place, shard } = this.options
+    if (request.read?.user === undefined || place.shardOf(request.read.user) === shard) return request
+    const { user: _elsewhere, ...read } = request.read
+    return { ...request, read }
   }
 
   /** What cannot be read is moved out of the way, so that nobody stumbles over it again; the state says so too. */
@@ -245,7 +262,7 @@ export class RedisBackend implements CoordinationBackend {
   }
 
   /** One entry as a call of its own. */
-  private async one(session: string, link: RedisLink, entry: Entry<string>): Promise<string> {
+  private async one(session: string, link: Line, entry: Entry<string>): Promise<string> {
     const [result] = await this.live().batches.call(escapeName(session), [entry], link)
     if (typeof result === 'string') return result
     throw result
@@ -274,7 +291,7 @@ export class RedisBackend implements CoordinationBackend {
   }
 
   private heard(channel: string, text: string): void {
-    const stem = this.options.keys.grantsOf('')
+    const stem = this.keys.grantsOf('')
     if (channel.startsWith(stem)) this.tell(unescapeName(channel.slice(stem.length)), text.split('\n'))
   }
 

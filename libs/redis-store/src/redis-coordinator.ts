@@ -8,9 +8,10 @@ import {
   type CoordinatorOptions,
   type Duration,
 } from '@botmesh/core'
-import { ShardKeys } from './keys.js'
+import { ShardedPlace } from './layout.js'
 import { RedisBackend } from './redis-backend.js'
-import { readTarget, readLayout, readPrefix, identityOf, type RedisOptions } from './redis-options.js'
+import { PLACE_OPTIONS, identityOf, readPlace, type RedisOptions } from './redis-options.js'
+import { RedisShards } from './redis-shards.js'
 import type { ScriptPatch } from './scripts.js'
 
 export interface RedisCoordinatorOptions extends RedisOptions, CoordinatorOptions {
@@ -26,7 +27,7 @@ export const DEFAULT_WAITING = 100_000
 export const IDS_PER_CHAT = 1000
 
 /** Names of the options that are Redis's own. */
-export const REDIS_OPTIONS = ['url', 'client', 'prefix', 'layout', 'dedupeMs', 'maxWaitingPerChat'] as const
+export const REDIS_OPTIONS = [...PLACE_OPTIONS, 'dedupeMs', 'maxWaitingPerChat'] as const
 
 /** What a store passes on, and tests. */
 export interface CoordinatorWiring {
@@ -49,30 +50,21 @@ export class RedisCoordinator extends SessionCoordinator {
   /** @throws ConfigError for an option that is unknown, missing or impossible. */
   constructor(options: RedisCoordinatorOptions & { [WIRING]?: CoordinatorWiring }) {
     refuseUnknownOptions('RedisCoordinator', options, [...REDIS_OPTIONS, ...COORDINATOR_OPTIONS])
-    const {
-      url,
-      client,
-      prefix,
-      layout,
-      dedupeMs,
-      maxWaitingPerChat,
-      [WIRING]: wiring = {},
-      ...rest
-    } = options
-    const target = readTarget('RedisCoordinator', options)
-    const named = readPrefix(prefix)
-    readLayout(layout)
+    const rest: Record<string, unknown> = {}
+    for (const name of COORDINATOR_OPTIONS) if (options[name] !== undefined) rest[name] = options[name]
+    const { dedupeMs, maxWaitingPerChat, [WIRING]: wiring = {} } = options
     const windowMs = parseDuration('dedupeMs', dedupeMs ?? DEFAULT_DEDUPE, { minMs: 2000 })
-    const place = identityOf(target, named, windowMs)
-    const backend = new RedisBackend({
-      target,
-      keys: new ShardKeys(named),
-      windowMs,
+    const settings = readPlace('RedisCoordinator', options, windowMs)
+    const identity = identityOf(settings)
+    const more = {
+      place: new ShardedPlace(settings),
       waitingPerChat: readWaiting(maxWaitingPerChat),
       idsPerChat: IDS_PER_CHAT,
-      shares: wiring.shares ?? ((store) => isPlaced(store) && store.place === place),
+      shares: wiring.shares ?? ((store: unknown) => isPlaced(store) && store.place === identity),
       patch: wiring.patch,
-    })
+    }
+    const backend =
+      settings.layout === 'cluster' ? new RedisShards(more) : new RedisBackend({ ...more, shard: 0 })
     super({ ...rest, backend })
   }
 }

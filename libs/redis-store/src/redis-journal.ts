@@ -11,17 +11,18 @@ import type { Entry } from './batch-queue.js'
 import { outboxHash, recordJson } from './effects-args.js'
 import { escapeName, unescapeName } from './keys.js'
 import type { StoreCalls } from './store-calls.js'
+import type { StoreShards } from './store-shards.js'
 import { readOutboxEntry, readRecord, type Damage } from './stored-values.js'
 
 type RecordValues = readonly (string | null)[]
 
 export class RedisJournal extends Journal {
-  constructor(private readonly calls: StoreCalls) {
+  constructor(private readonly calls: StoreShards) {
     super()
   }
 
   record(key: string, message: Message): Promise<'recorded' | 'duplicate'> {
-    return this.calls.entry('record', key, {
+    return this.calls.of(key).entry('record', key, {
       token: `J${message.timestamp}`,
       more: [escapeName(message.id), recordJson(message)],
       read: (line) => (line === '+' ? 'recorded' : 'duplicate'),
@@ -47,7 +48,7 @@ export class RedisJournal extends Journal {
   }
 
   private look(key: string, id: string): Promise<RecordValues | null> {
-    return this.calls.entry('find', key, {
+    return this.calls.of(key).entry('find', key, {
       token: `Q${id}`,
       read: (line, payloads) => {
         if (line !== 'Qj') return null
@@ -59,11 +60,11 @@ export class RedisJournal extends Journal {
 
   /** `id` as stored. */
   private async bury(key: string, id: string): Promise<void> {
-    await this.calls.entry('fail', key, buryEntry(id))
+    await this.calls.of(key).entry('fail', key, buryEntry(id))
   }
 
   fail(key: string, id: string, fence: number, error: string, retryMs: number | null): Promise<boolean> {
-    return this.calls.entry('fail', key, {
+    return this.calls.of(key).entry('fail', key, {
       token: `B${fence}`,
       more: [
         escapeName(id),
@@ -77,20 +78,32 @@ export class RedisJournal extends Journal {
 
   async stranded(idleMs: number, limit: number): Promise<string[]> {
     if (limit < 1) return []
-    const { keys } = this.calls.options
-    const chats = await this.calls.script('stranded', keys.holders, [
-      keys.base,
-      String(idleMs),
-      String(limit),
-    ])
-    return (chats as string[]).map(unescapeName)
+    const asked = this.calls.all().map(async (calls) => {
+      const { keys } = calls.options
+      const args = [keys.base, String(idleMs), String(limit)]
+      return ((await calls.script('stranded', keys.holders, args)) as string[]).map(unescapeName)
+    })
+    // A shard that cannot be reached does not hold up the chats of the others.
+    const answers = await Promise.allSettled(asked)
+    const found = answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []))
+    const failed = answers.find((answer) => answer.status === 'rejected')
+    if (failed && found.length === 0) throw failed.reason
+    return found.slice(0, limit)
   }
 
   async deadLetters(limit: number): Promise<DeadLetter[]> {
     if (limit < 1) return []
-    const { keys, logger } = this.calls.options
+    const letters = await Promise.all(this.calls.all().map((calls) => this.deadLettersIn(calls, limit)))
+    return letters
+      .flat()
+      .toSorted((one, other) => one.at - other.at)
+      .slice(0, limit)
+  }
+
+  private async deadLettersIn(calls: StoreCalls, limit: number): Promise<DeadLetter[]> {
+    const { keys, logger } = calls.options
     const args = [keys.base, 'list', String(limit)]
-    const listed = (await this.calls.script('dead-letters', keys.holders, args)) as string[]
+    const listed = (await calls.script('dead-letters', keys.holders, args)) as string[]
     const letters: DeadLetter[] = []
     for (let at = 0; at + 2 < listed.length; at += 3) {
       const [chat = '', id = ''] = (listed[at] ?? '').split(' ')
@@ -114,9 +127,10 @@ export class RedisJournal extends Journal {
   }
 
   private async settleLetter(what: 'retry' | 'discard', key: string, id: string): Promise<boolean> {
-    const { keys, windowMs } = this.calls.options
-    const args = [keys.base, what, escapeName(key), escapeName(id), String(windowMs)]
-    return (await this.calls.script('dead-letters', keys.holders, args)) === 1
+    const calls = this.calls.of(key)
+    const { keys, place } = calls.options
+    const args = [keys.base, what, escapeName(key), escapeName(id), String(place.settings.windowMs)]
+    return (await calls.script('dead-letters', keys.holders, args)) === 1
   }
 }
 
@@ -126,29 +140,32 @@ export function buryEntry(id: string): Omit<Entry<string>, 'chat'> {
 }
 
 export class RedisOutbox extends Outbox {
-  constructor(private readonly calls: StoreCalls) {
+  constructor(private readonly calls: StoreShards) {
     super()
   }
 
   async entries(chatKey: string): Promise<OutboxEntry[]> {
-    const stored = await this.calls.command('entries', (client) => client.hgetall(this.keyOf(chatKey)))
+    const calls = this.calls.of(chatKey)
+    const key = [this.keyOf(chatKey)]
+    const stored = await calls.command<Record<string, string>>('entries', 'hgetall', key)
     const damaged: Damage[] = []
     const entries = Object.entries(stored).flatMap(([key, value]) => {
       const entry = readOutboxEntry(unescapeName(key), value, damaged)
       return entry ? [entry] : []
     })
-    if (damaged.length > 0) await this.calls.moveAside(chatKey, damaged)
+    if (damaged.length > 0) await calls.moveAside(chatKey, damaged)
     return entries
   }
 
   async settle(chatKey: string, key: string, outcome: Parameters<Outbox['settle']>[2]): Promise<void> {
     const field = escapeName(key)
-    const value = await this.calls.command('settle', (client) => client.hget(this.keyOf(chatKey), field))
+    const calls = this.calls.of(chatKey)
+    const value = await calls.command<string | null>('settle', 'hget', [this.keyOf(chatKey), field])
     const entry = value === null ? null : readOutboxEntry(key, value, [])
     if (!entry) return
     const { error: _error, sent: _sent, ...rest } = entry
     const settled: OutboxEntry = { ...rest, ...outcome }
-    await this.calls.entry('settle', chatKey, {
+    await calls.entry('settle', chatKey, {
       token: `V${field}`,
       more: [outcome.status, JSON.stringify(settled), outboxHash(entry)],
       read: (line) => line,
@@ -156,6 +173,6 @@ export class RedisOutbox extends Outbox {
   }
 
   private keyOf(chatKey: string): string {
-    return `${this.calls.options.keys.base}o:${escapeName(chatKey)}`
+    return `${this.calls.of(chatKey).options.keys.base}o:${escapeName(chatKey)}`
   }
 }

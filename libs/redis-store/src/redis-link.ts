@@ -8,46 +8,28 @@
  *
  * States: `closed` → `open()` → `connecting` ⇄ `ready` → `close()` → `closed`.
  */
-import { Redis, type RedisOptions } from 'ioredis'
+import type { Redis } from 'ioredis'
 import { ConfigError, CoordinationUnavailableError, type Clock, type Logger, type Timer } from '@botmesh/core'
+import type { Line, LineEvents } from './line.js'
+import { ownSettings, type ServerTarget } from './redis-target.js'
 import type { Script } from './scripts.js'
 import { wireCommand } from './wire.js'
 
-export type LinkRole = 'turns' | 'heartbeat' | 'grants' | 'store' | 'log'
-
-export interface LinkTarget {
-  readonly url?: string
-  readonly client?: Redis
-}
-
-export interface LinkOptions {
-  target: LinkTarget
-  role: LinkRole
+export interface LinkOptions extends LineEvents {
+  target: ServerTarget
+  /** Names the connection. */
+  role: string
   clock: Clock
   logger: Logger
-  onReady?: () => void
-  onDown?: () => void
+  /** Subscriptions are those of a cluster's shard. */
+  sharded?: boolean
+  /** A node of a cluster says that what was subscribed to is elsewhere now. */
+  onMoved?: () => void
 }
 
-/** Settings that all our connections share, whatever the given client has. */
-function ownSettings(role: LinkRole): RedisOptions {
-  return {
-    lazyConnect: true,
-    enableOfflineQueue: false,
-    autoResendUnfulfilledCommands: false,
-    autoResubscribe: false,
-    enableAutoPipelining: false,
-    maxRetriesPerRequest: 0,
-    keyPrefix: '',
-    connectionName: `botmesh-${role}`,
-    retryStrategy: (times) => Math.min(20 * 2 ** Math.min(times, 6), 1000),
-  }
-}
-
-function makeClient({ target, role }: LinkOptions): Redis {
-  if (target.client) return target.client.duplicate(ownSettings(role))
-  return new Redis(target.url ?? '', ownSettings(role))
-}
+/** A handshake that takes longer than this is given up, since a server that hangs accepts connections all the same; each
+ * further one may take twice as long, up to the second number. */
+const HANDSHAKE_MS = [2000, 16_000] as const
 
 /** What the server says when no repetition can help. */
 const REFUSED = /^(?:WRONGPASS|NOAUTH|NOPERM|ERR invalid password|ERR Client sent AUTH)/
@@ -72,16 +54,11 @@ export function asConfigError(error: unknown): ConfigError | null {
       error,
     )
   }
-  if (/^(?:MOVED|CROSSSLOT|CLUSTERDOWN)/.test(text)) return clusterRefusal()
   return null
 }
 
-export function clusterRefusal(): ConfigError {
-  return new ConfigError(
-    'This is a Redis Cluster, and the layout is the default one, which needs a single server: use a standalone or Sentinel-managed Redis. Layout "cluster" is not yet supported.',
-    { option: 'layout', accepted: 'a server that is not part of a cluster' },
-  )
-}
+/** The server cannot do this as it is now; another connection may lead to one that can. */
+const NOT_HERE = /^(?:READONLY|MASTERDOWN)/
 
 /** A call that is not answered yet. */
 interface Call {
@@ -90,13 +67,15 @@ interface Call {
   reject(error: unknown): void
 }
 
-export class RedisLink {
+export class RedisLink implements Line {
   private client: Redis | null = null
   private lastError: Error | null = null
   private refused: ConfigError | null = null
   /** In the order in which they were made. */
   private calls: Call[] = []
   private watch: Timer | null = null
+  private handshake: Timer | null = null
+  private handshakes = 0
   private readonly waiters = new Set<(error: Error | null) => void>()
 
   constructor(private readonly options: LinkOptions) {}
@@ -105,16 +84,10 @@ export class RedisLink {
     return this.client?.status === 'ready'
   }
 
-  /** The client for what `eval` does not cover (subscriptions, INFO). @throws CoordinationUnavailableError when closed. */
-  get raw(): Redis {
-    if (this.client) return this.client
-    throw new CoordinationUnavailableError('unreachable')
+  get place(): string {
+    return this.options.target.name
   }
 
-  /**
-   * Connects, and goes on trying in the background.
-   * @throws ConfigError if the server refuses us; CoordinationUnavailableError if it is not there within `timeoutMs`.
-   */
   async open(timeoutMs: number): Promise<void> {
     this.client ??= this.begin()
     if (this.ready) return
@@ -131,13 +104,13 @@ export class RedisLink {
     })
   }
 
-  /** Ends the connection at once; calls that are not answered reject. Idempotent, never throws. */
   close(): void {
     const client = this.client
     this.client = null
     this.refused = null
     this.watch?.cancel()
-    this.watch = null
+    this.handshake?.cancel()
+    this.watch = this.handshake = null
     for (const call of this.calls.splice(0)) {
       if (call.over) continue
       call.over = true
@@ -151,24 +124,50 @@ export class RedisLink {
     client.disconnect()
   }
 
-  /** Gives the connection up and makes a new one: what was sent is not answered, and nothing says that it ever will. */
   renew(): void {
     this.client?.disconnect(true)
   }
 
-  /** @returns the reply. @throws CoordinationUnavailableError whenever the fate of the call is unknown. */
-  eval(script: Script, args: string[], timeoutMs: number): Promise<unknown> {
+  /** @param asking the server serves this slot only to those who ask so (a slot on its way to it). */
+  eval(script: Script, args: string[], timeoutMs: number, asking = false): Promise<unknown> {
     const client = this.client
     if (!client || client.status !== 'ready') return Promise.reject(this.unreachable())
-    return this.withinTime(this.send(client, script, args), timeoutMs)
+    return this.withinTime(this.send(client, script, args, asking), timeoutMs)
   }
 
-  private send(client: Redis, script: Script, args: string[]): Promise<unknown> {
-    const reply = this.command(client, 'evalsha', [script.sha, ...args])
+  call(name: string, args: string[], timeoutMs: number, asking = false): Promise<unknown> {
+    const client = this.client
+    if (!client || client.status !== 'ready') return Promise.reject(this.unreachable())
+    return this.withinTime(this.command(client, name, args, asking), timeoutMs)
+  }
+
+  async subscribe(channels: readonly string[]): Promise<void> {
+    const client = this.usable()
+    if (this.options.sharded) await client.ssubscribe(...channels)
+    else await client.subscribe(...channels)
+  }
+
+  async unsubscribe(channel: string): Promise<void> {
+    const client = this.usable()
+    if (this.options.sharded) await client.sunsubscribe(channel)
+    else await client.unsubscribe(channel)
+  }
+
+  async ping(): Promise<void> {
+    await this.usable().ping()
+  }
+
+  private usable(): Redis {
+    if (this.client?.status === 'ready') return this.client
+    throw this.unreachable()
+  }
+
+  private send(client: Redis, script: Script, args: string[], asking: boolean): Promise<unknown> {
+    const reply = this.command(client, 'evalsha', [script.sha, ...args], asking)
     return reply.catch((error: unknown) => {
       // Nothing has run: the server does not know the script (any more), so it is sent whole.
       if (!(error instanceof Error) || !error.message.startsWith('NOSCRIPT')) throw error
-      return this.command(client, 'eval', [script.source, ...args])
+      return this.command(client, 'eval', [script.source, ...args], asking)
     })
   }
 
@@ -184,12 +183,15 @@ export class RedisLink {
         (error: unknown) => {
           call.over = true
           reject(this.unreachable(error))
+          if (error instanceof Error && NOT_HERE.test(error.message)) this.renew()
         },
       )
     })
   }
 
-  private command(client: Redis, name: string, args: string[]): Promise<unknown> {
+  private command(client: Redis, name: string, args: string[], asking: boolean): Promise<unknown> {
+    // For the one command that follows it on this connection.
+    if (asking) client.asking().catch(() => undefined)
     return client.sendCommand(wireCommand(name, args)) as Promise<unknown>
   }
 
@@ -220,15 +222,18 @@ export class RedisLink {
   }
 
   private begin(): Redis {
-    const client = makeClient(this.options)
-    const { logger, role } = this.options
+    const { logger, role, target, sharded } = this.options
+    const client = target.make(ownSettings(role))
     client.on('error', (error: Error) => {
       this.lastError = error
       this.noteRefusal(client, error)
       logger.debug({ err: error, connection: role }, 'the connection to Redis failed')
     })
+    client.on('connecting', () => this.boundHandshake(client))
     client.on('ready', () => {
       if (client !== this.client) return
+      this.handshake?.cancel()
+      this.handshakes = 0
       this.lastError = null
       for (const settle of [...this.waiters]) settle(null)
       this.options.onReady?.()
@@ -236,10 +241,29 @@ export class RedisLink {
     client.on('close', () => {
       if (client === this.client) this.options.onDown?.()
     })
+    client.on(sharded ? 'smessage' : 'message', (channel: string, text: string) =>
+      this.options.onMessage?.(channel, text),
+    )
+    client.on('moved', () => this.options.onMoved?.())
     client.connect().catch((error: unknown) => {
       if (error instanceof Error) this.noteRefusal(client, error)
     })
     return client
+  }
+
+  /** The client itself waits for ever for a server that accepts the connection and then says nothing. */
+  private boundHandshake(client: Redis): void {
+    const [first, longest] = HANDSHAKE_MS
+    const ms = Math.min(longest, first * 2 ** this.handshakes)
+    this.handshakes = Math.min(this.handshakes + 1, 8)
+    this.handshake?.cancel()
+    this.handshake = this.options.clock.setTimeout(
+      () => {
+        if (client === this.client && !this.ready) this.renew()
+      },
+      ms,
+      { background: true },
+    )
   }
 
   private noteRefusal(client: Redis, error: Error): void {
@@ -250,6 +274,9 @@ export class RedisLink {
   }
 
   private unreachable(cause: unknown = this.lastError): CoordinationUnavailableError {
-    return new CoordinationUnavailableError('unreachable', { cause: cause ?? undefined })
+    return new CoordinationUnavailableError('unreachable', {
+      cause: cause ?? undefined,
+      where: `Redis at ${this.place}`,
+    })
   }
 }

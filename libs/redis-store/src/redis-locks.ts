@@ -1,14 +1,14 @@
 /** Fenced locks in Redis (S2): see `scripts/lock.lua`. */
 import { ConfigError, type FencedLock, type LockStore, type Random } from '@botmesh/core'
 import { escapeName } from './keys.js'
-import type { StoreCalls } from './store-calls.js'
+import type { StoreShards } from './store-shards.js'
 
 /** A lease backend for the scheduler: fenced leases by name, apart from the application's locks. */
 export type RedisLeases = Pick<LockStore, 'acquireLockFenced' | 'renewLock' | 'releaseLock'>
 
 export class RedisLocks implements RedisLeases {
   constructor(
-    private readonly calls: StoreCalls,
+    private readonly calls: StoreShards,
     private readonly random: Random,
     /** Keeps locks of different purposes apart. */
     private readonly kind: 'lock' | 'lease',
@@ -37,8 +37,9 @@ export class RedisLocks implements RedisLeases {
         accepted,
       })
     }
-    const { keys } = this.calls.options
+    const calls = this.calls.of(key)
+    const { keys } = calls.options
     const args = [keys.base, what, `${this.kind}:${escapeName(key)}`, token, String(Math.ceil(ttlMs))]
-    return this.calls.script('lock', keys.holders, args)
+    return calls.script('lock', keys.holders, args)
   }
 }

@@ -1,47 +1,52 @@
 /** The message log in Redis: a stream a channel, and its own name as the pub/sub channel that wakes subscribers. */
 import { StoreError, type LogEntry, type MessageLog } from '@botmesh/core'
-import { RedisLink } from './redis-link.js'
+import type { Line } from './line.js'
 import type { StoreCalls } from './store-calls.js'
+import type { StoreShards } from './store-shards.js'
 
 const KEEP = 200
 const TTL_MS = 86_400_000
 
 export class RedisLog implements MessageLog {
-  private link: RedisLink | null = null
-  private readonly listeners = new Map<string, Set<() => void>>()
+  /** One a shard. */
+  private readonly links = new Map<StoreCalls, Line>()
+  /** By shard and key. */
+  private readonly listeners = new Map<StoreCalls, Map<string, Set<() => void>>>()
 
-  constructor(private readonly calls: StoreCalls) {}
+  constructor(private readonly calls: StoreShards) {}
 
   async append(
     channel: string,
     payload: string,
     options: { keep?: number; ttlMs?: number } = {},
   ): Promise<string> {
-    const key = this.calls.options.keys.log(channel)
+    const calls = this.calls.of(channel)
+    const key = calls.options.keys.log(channel)
     const { keep = KEEP, ttlMs = TTL_MS } = options
-    return (await this.calls.script('log-append', key, [payload, String(keep), String(ttlMs)])) as string
+    return (await calls.script('log-append', key, [payload, String(keep), String(ttlMs)])) as string
   }
 
   async read(channel: string, afterId: string | null, limit = 100): Promise<LogEntry[]> {
-    const key = this.calls.options.keys.log(channel)
+    const calls = this.calls.of(channel)
     const from = afterId === null ? '-' : `(${afterId}`
-    const entries = await this.calls.command('read', (client) =>
-      client.xrange(key, from, '+', 'COUNT', limit),
-    )
+    const args = [calls.options.keys.log(channel), from, '+', 'COUNT', String(limit)]
+    const entries = await calls.command<[string, string[]][]>('read', 'xrange', args)
     return entries.map(([id, fields]) => ({ id, payload: fields[1] ?? '' }))
   }
 
   async subscribe(channel: string, onAppend: () => void): Promise<() => Promise<void>> {
-    const key = this.calls.options.keys.log(channel)
+    const calls = this.calls.of(channel)
+    const key = calls.options.keys.log(channel)
     // One object a call: the same function may subscribe twice.
     const listener = (): void => onAppend()
-    const link = await this.connection()
-    const known = this.listeners.get(key)
+    const link = await this.connection(calls)
+    const ofShard = this.listenersOf(calls)
+    const known = ofShard.get(key)
     const listeners = known ?? new Set()
     listeners.add(listener)
     if (!known) {
-      this.listeners.set(key, listeners)
-      await link.raw.subscribe(key).catch((error: unknown) => {
+      ofShard.set(key, listeners)
+      await link.subscribe([key]).catch((error: unknown) => {
         const text = `Redis did not accept a subscription to the log "${channel}".`
         throw new StoreError(
           text,
@@ -52,39 +57,40 @@ export class RedisLog implements MessageLog {
     }
     return async () => {
       if (!listeners.delete(listener) || listeners.size > 0) return
-      this.listeners.delete(key)
+      ofShard.delete(key)
       // Should the connection be down, nobody is subscribed any more.
-      await link.raw.unsubscribe(key).catch(() => undefined)
+      await link.unsubscribe(key).catch(() => undefined)
     }
   }
 
   close(): void {
-    this.link?.close()
-    this.link = null
+    for (const link of this.links.values()) link.close()
+    this.links.clear()
     this.listeners.clear()
   }
 
-  private async connection(): Promise<RedisLink> {
-    await this.calls.open()
-    const { target, clock, logger, startTimeoutMs } = this.calls.options
-    if (!this.link) {
-      const link = new RedisLink({
-        target,
-        role: 'log',
-        clock,
-        logger,
-        onReady: () => this.listenAgain(link),
+  private listenersOf(calls: StoreCalls): Map<string, Set<() => void>> {
+    const known = this.listeners.get(calls) ?? new Map<string, Set<() => void>>()
+    this.listeners.set(calls, known)
+    return known
+  }
+
+  private async connection(calls: StoreCalls): Promise<Line> {
+    await calls.open()
+    let link = this.links.get(calls)
+    if (!link) {
+      const listeners = this.listenersOf(calls)
+      const made = calls.line('log', {
+        onReady: () => this.listenAgain(made, calls),
+        onMessage: (key) => {
+          for (const listener of listeners.get(key) ?? []) this.tell(listener)
+        },
       })
-      this.link = link
-      const opened = link.open(startTimeoutMs)
-      link.raw.on('message', (key: string) => {
-        for (const listener of this.listeners.get(key) ?? []) this.tell(listener)
-      })
-      await opened
-    } else {
-      await this.link.open(startTimeoutMs)
+      this.links.set(calls, made)
+      link = made
     }
-    return this.link
+    await link.open(calls.options.startTimeoutMs)
+    return link
   }
 
   private tell(listener: () => void): void {
@@ -96,11 +102,12 @@ export class RedisLog implements MessageLog {
   }
 
   /** After a cut: subscribes anew, and lets everybody look for what came in between. */
-  private listenAgain(link: RedisLink): void {
-    const keys = [...this.listeners.keys()]
+  private listenAgain(link: Line, calls: StoreCalls): void {
+    const listeners = this.listenersOf(calls)
+    const keys = [...listeners.keys()]
     if (keys.length === 0) return
-    link.raw.subscribe(...keys).then(
-      () => this.listeners.forEach((listeners) => listeners.forEach((listener) => this.tell(listener))),
+    link.subscribe(keys).then(
+      () => listeners.forEach((ones) => ones.forEach((listener) => this.tell(listener))),
       (error: unknown) =>
         this.calls.options.logger.warn({ err: error }, 'the log cannot be listened to: poll it'),
     )

@@ -29,7 +29,8 @@ import {
   type UserRecord,
 } from '@botmesh/core'
 import { effectsArgs, recordJson } from './effects-args.js'
-import { escapeName, ShardKeys, unescapeName } from './keys.js'
+import { escapeName, unescapeName } from './keys.js'
+import { ShardedPlace } from './layout.js'
 import {
   DEFAULT_DEDUPE,
   IDS_PER_CHAT,
@@ -42,9 +43,9 @@ import {
 import { RedisJournal, RedisOutbox } from './redis-journal.js'
 import { RedisLocks, type RedisLeases } from './redis-locks.js'
 import { RedisLog } from './redis-log.js'
-import { identityOf, readLayout, readPrefix, readTarget, type RedisOptions } from './redis-options.js'
+import { identityOf, readPlace, type RedisOptions } from './redis-options.js'
 import { readCommit, readState } from './replies.js'
-import { StoreCalls } from './store-calls.js'
+import { StoreShards } from './store-shards.js'
 import { readUser, type Damage } from './stored-values.js'
 
 export interface RedisStoreOptions extends RedisOptions {
@@ -70,7 +71,7 @@ export class RedisStore implements Store, StateStore, LockStore {
   readonly log: MessageLog
   /** Names where the data is: coordinators of the same place commit together with this store. */
   readonly place: string
-  private readonly calls: StoreCalls
+  private readonly calls: StoreShards
   private readonly locks: RedisLocks
   private readonly leaseLocks: RedisLocks
   private readonly ownLog: RedisLog
@@ -79,16 +80,11 @@ export class RedisStore implements Store, StateStore, LockStore {
   /** @throws ConfigError for an option that is unknown, missing (`url`) or impossible. Connects when first used. */
   constructor(private readonly options: RedisStoreOptions & { [WIRING]?: CoordinatorWiring }) {
     refuseUnknownOptions('RedisStore', options, [...REDIS_OPTIONS, ...OWN_OPTIONS])
-    const target = readTarget('RedisStore', options)
-    const prefix = readPrefix(options.prefix)
-    readLayout(options.layout)
     const windowMs = parseDuration('dedupeMs', options.dedupeMs ?? DEFAULT_DEDUPE, { minMs: 2000 })
-    this.place = identityOf(target, prefix, windowMs)
+    const settings = readPlace('RedisStore', options, windowMs)
+    this.place = identityOf(settings)
     this.random = options.random ?? systemRandom
-    this.calls = new StoreCalls({
-      target,
-      keys: new ShardKeys(prefix),
-      windowMs,
+    this.calls = new StoreShards(new ShardedPlace(settings), {
       waitingPerChat: readWaiting(options.maxWaitingPerChat),
       idsPerChat: IDS_PER_CHAT,
       startTimeoutMs: parseDuration('startTimeoutMs', options.startTimeoutMs ?? '30s'),
@@ -125,7 +121,9 @@ export class RedisStore implements Store, StateStore, LockStore {
   }
 
   async getCheckpoint(key: string): Promise<FlowCheckpoint | null> {
-    const state = await this.calls.entry('getCheckpoint', key, { token: 'G', read: this.stateReader(key) })
+    const state = await this.calls
+      .of(key)
+      .entry('getCheckpoint', key, { token: 'G', read: this.stateReader(key) })
     return (await this.checked(key, state))?.checkpoint ?? null
   }
 
@@ -155,7 +153,7 @@ export class RedisStore implements Store, StateStore, LockStore {
   }
 
   arrive(key: string, arrival: Arrival): Promise<'recorded' | 'duplicate'> {
-    return this.calls.entry('arrive', key, {
+    return this.calls.of(key).entry('arrive', key, {
       token: `J${arrival.timestamp}`,
       more: [escapeName(arrival.messageId), arrival.message ? recordJson(arrival.message) : ''],
       read: (line) => (line === '+' ? 'recorded' : 'duplicate'),
@@ -163,7 +161,7 @@ export class RedisStore implements Store, StateStore, LockStore {
   }
 
   async openState(key: string, fence: number, options: ReadOptions = {}): Promise<ChatState | null> {
-    const state = await this.calls.entry('openState', key, {
+    const state = await this.calls.of(key).entry('openState', key, {
       token: `O${fence}`,
       more: [options.journal ? 'j' : ''],
       read: this.stateReader(key),
@@ -177,18 +175,20 @@ export class RedisStore implements Store, StateStore, LockStore {
 
   isCommitted(key: string, inboundId: string): Promise<boolean> {
     const token = `M${escapeName(inboundId)}`
-    return this.calls.entry('isCommitted', key, { token, read: (line) => line === 'M1' })
+    return this.calls.of(key).entry('isCommitted', key, { token, read: (line) => line === 'M1' })
   }
 
   async getUser(userId: string): Promise<UserRecord | null> {
-    const key = this.calls.options.keys.user(userId)
-    const [json, revision] = await this.calls.command('getUser', (client) => client.hmget(key, 'd', 'r'))
+    const calls = this.calls.of(userId)
+    const key = calls.options.keys.user(userId)
+    const row = await calls.command<(string | null)[]>('getUser', 'hmget', [key, 'd', 'r'])
+    const [json, revision] = row
     if (!json || !revision) return null
     const damaged: Damage[] = []
     const data = readUser(userId, json, damaged)
     if (data) return { data, revision }
-    await this.calls.moveAside(userId, damaged)
-    await this.calls.command('getUser', (client) => client.rename(key, `${key}:damaged`))
+    await calls.moveAside(userId, damaged)
+    await calls.command('getUser', 'rename', [key, `${key}:damaged`])
     return null
   }
 
@@ -199,7 +199,8 @@ export class RedisStore implements Store, StateStore, LockStore {
   ): Promise<string | null> {
     const revision = this.random.uuid()
     const args = [expectedRevision ?? '', JSON.stringify(data), revision]
-    const written = await this.calls.script('set-user-if', this.calls.options.keys.user(userId), args)
+    const calls = this.calls.of(userId)
+    const written = await calls.script('set-user-if', calls.options.keys.user(userId), args)
     return written === 1 ? revision : null
   }
 
@@ -228,7 +229,7 @@ export class RedisStore implements Store, StateStore, LockStore {
     flags = '',
   ): Promise<CommitResult> {
     const args = effectsArgs(escapeName(key), escapeName(commitId), effects, flags)
-    return this.calls.entry(operation, key, {
+    return this.calls.of(key).entry(operation, key, {
       token: `P${fence}`,
       more: [String(args.length), ...args],
       read: (line) => readCommit(line),
@@ -248,7 +249,7 @@ export class RedisStore implements Store, StateStore, LockStore {
 
   /** Moves aside what was damaged; the state says so too, for whoever reports it to the application. */
   private async checked(key: string, state: ChatState | null): Promise<ChatState | null> {
-    if (state?.damaged) await this.calls.moveAside(key, state.damaged)
+    if (state?.damaged) await this.calls.of(key).moveAside(key, state.damaged)
     return state
   }
 }

@@ -63,34 +63,40 @@ function toScript(source: string): Script {
 
 /**
  * The script that carries everything which concerns chats.
+ * @param sharded for a node of a cluster.
  * @param limits.waitingPerChat longest queue of one chat. @param limits.idsPerChat committed ids kept of one chat.
  */
 export function composeBatch(
   limits: { waitingPerChat: number; idsPerChat: number },
   patch: ScriptPatch = (source) => source,
+  sharded = false,
 ): Script {
   const constants = `local QUEUE_LIMIT, IDS_LIMIT = ${limits.waitingPerChat}, ${limits.idsPerChat}\n`
   const general = GENERAL_PARTS.map((name) => scriptPart(name)).join('\n')
-  return toScript(
-    patch(
-      [
-        scriptPart('single-entry'),
-        scriptPart('batch-context'),
-        scriptPart('short-cuts'),
-        `${constants}local function everything()\n${general}end\n`,
-        scriptPart('batch-run'),
-      ].join('\n'),
-    ),
-  )
+  const whole = [
+    scriptPart('single-entry'),
+    scriptPart('batch-context'),
+    scriptPart('short-cuts'),
+    `${constants}local function everything()\n${general}end\n`,
+    scriptPart('batch-run'),
+  ].join('\n')
+  return toScript(published(patch(whole), sharded))
 }
 
-const plain = new Map<PlainScript, Script>()
+/** In a cluster, channels belong to the slot of their hash tag: a push then concerns one node, not all of them. */
+function published(source: string, sharded: boolean): string {
+  return sharded ? source.replaceAll("'PUBLISH'", "'SPUBLISH'") : source
+}
 
-export function plainScript(name: PlainScript): Script {
-  let script = plain.get(name)
+const plain = new Map<string, Script>()
+
+/** @param sharded for a node of a cluster. */
+export function plainScript(name: PlainScript, sharded = false): Script {
+  const which = sharded ? `${name} sharded` : name
+  let script = plain.get(which)
   if (!script) {
-    script = toScript(scriptPart(name))
-    plain.set(name, script)
+    script = toScript(published(scriptPart(name), sharded))
+    plain.set(which, script)
   }
   return script
 }

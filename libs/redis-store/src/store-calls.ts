@@ -2,15 +2,16 @@
 import { ConfigError, CoordinationUnavailableError, StoreError, type Clock, type Logger } from '@botmesh/core'
 import { BatchQueue, type Entry } from './batch-queue.js'
 import { escapeName, type ShardKeys } from './keys.js'
-import { joinMesh, refusalBehind } from './mesh.js'
-import { RedisLink, type LinkTarget } from './redis-link.js'
+import type { ShardedPlace } from './layout.js'
+import type { Line, LineEvents, LineRole } from './line.js'
+import { refusalBehind } from './mesh.js'
 import { composeBatch, plainScript, type PlainScript, type ScriptPatch } from './scripts.js'
 import type { Damage } from './stored-values.js'
 
 export interface StoreCallsOptions {
-  target: LinkTarget
+  place: ShardedPlace
+  /** Of one of its shards. */
   keys: ShardKeys
-  windowMs: number
   waitingPerChat: number
   idsPerChat: number
   startTimeoutMs: number
@@ -23,24 +24,30 @@ export interface StoreCallsOptions {
 const CALL_TIMEOUT_MS = 10_000
 
 export class StoreCalls {
-  readonly link: RedisLink
+  private readonly link: Line
   private readonly batches: BatchQueue
   private opening: Promise<void> | null = null
   private opened = false
 
   constructor(readonly options: StoreCallsOptions) {
-    const { target, keys, clock, logger, windowMs, patch, waitingPerChat, idsPerChat } = options
-    this.link = new RedisLink({ target, role: 'store', clock, logger })
+    const { place, keys, patch, waitingPerChat, idsPerChat } = options
+    this.link = this.line('store')
     this.batches = new BatchQueue({
       link: this.link,
-      script: composeBatch({ waitingPerChat, idsPerChat }, patch),
+      script: composeBatch({ waitingPerChat, idsPerChat }, patch, place.sharded),
       holders: keys.holders,
       base: keys.base,
-      windowMs,
+      windowMs: place.settings.windowMs,
       leaseMs: () => 1,
       timeoutMs: () => CALL_TIMEOUT_MS,
       onNews: () => undefined,
     })
+  }
+
+  /** A connection to this shard; closed by who asked for it. */
+  line(role: LineRole, events: LineEvents = {}): Line {
+    const { place, keys, clock, logger } = this.options
+    return place.line({ clock, logger }, { role, slot: keys.slot, ...events })
   }
 
   /** Idempotent. @throws ConfigError at once for what can never work, StoreError after `startTimeoutMs`. */
@@ -53,14 +60,14 @@ export class StoreCalls {
   }
 
   private async openOnce(): Promise<void> {
-    const { startTimeoutMs, keys, windowMs, logger } = this.options
+    const { startTimeoutMs, place, keys, clock, logger } = this.options
     try {
       await this.link.open(startTimeoutMs)
-      await joinMesh(this.link, { keys, windowMs }, CALL_TIMEOUT_MS, logger)
+      await place.join(this.link, keys, CALL_TIMEOUT_MS, { clock, logger })
       this.opened = true
     } catch (error) {
       this.link.close()
-      throw asStoreError(error, 'open')
+      throw this.failure(error, 'open')
     }
   }
 
@@ -75,7 +82,7 @@ export class StoreCalls {
     try {
       return await this.batches.add('', { ...entry, chat: escapeName(key) })
     } catch (error) {
-      throw asStoreError(error, operation, key)
+      throw this.failure(error, operation, key)
     }
   }
 
@@ -83,20 +90,25 @@ export class StoreCalls {
   async script(name: PlainScript, key: string, args: string[]): Promise<unknown> {
     if (!this.opened) await this.open()
     try {
-      return await this.link.eval(plainScript(name), ['1', key, ...args], CALL_TIMEOUT_MS)
+      const script = plainScript(name, this.options.place.sharded)
+      return await this.link.eval(script, ['1', key, ...args], CALL_TIMEOUT_MS)
     } catch (error) {
-      throw asStoreError(error, name)
+      throw this.failure(error, name)
     }
   }
 
-  /** A plain command. */
-  async command<T>(operation: string, run: (client: RedisLink['raw']) => Promise<T>): Promise<T> {
+  /** A plain command. @returns what the client makes of its reply. */
+  async command<T>(operation: string, name: string, args: string[]): Promise<T> {
     if (!this.opened) await this.open()
     try {
-      return await run(this.link.raw)
+      return (await this.link.call(name, args, CALL_TIMEOUT_MS)) as T
     } catch (error) {
-      throw asStoreError(error, operation)
+      throw this.failure(error, operation)
     }
+  }
+
+  private failure(error: unknown, operation: string, key?: string): Error {
+    return asStoreError(error, operation, this.link.place, key)
   }
 
   /** Reports damaged values and moves them out of the way. */
@@ -119,15 +131,15 @@ export function asideEntry({ what, key }: Damage): Omit<Entry<string>, 'chat'> |
   return { token: `F${what}`, more: [what === 'outbox' ? escapeName(key) : '-'], read: (line) => line }
 }
 
-/** @returns what a store's methods throw. */
-export function asStoreError(error: unknown, operation: string, key?: string): Error {
+/** @returns what a store's methods throw. @param place `host:port` of who was asked. */
+export function asStoreError(error: unknown, operation: string, place: string, key?: string): Error {
   if (error instanceof ConfigError) return error
   const refusal = refusalBehind(error)
   if (refusal) return refusal
   const details = { store: 'redis', operation, ...(key === undefined ? {} : { key }) }
   if (error instanceof CoordinationUnavailableError) {
     return new StoreError(
-      `Redis did not answer "${operation}": check that it runs and can be reached.`,
+      `Redis at ${place} did not answer "${operation}": check that it runs and can be reached.`,
       details,
       {
         cause: error.cause ?? error,

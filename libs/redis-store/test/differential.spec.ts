@@ -9,8 +9,9 @@ import {
   differential,
   seedOfRun,
 } from '@botmesh/core/testing'
-import { ShardKeys } from '../src/keys.js'
+import { ShardedPlace } from '../src/layout.js'
 import { RedisBackend } from '../src/redis-backend.js'
+import { urlTarget } from '../src/redis-target.js'
 import type { ScriptPatch } from '../src/scripts.js'
 import { startRedis, type PrivateRedis } from './private-redis.js'
 
@@ -29,9 +30,14 @@ function run(seed: number, patch?: ScriptPatch): Promise<string[]> {
     leaseMs: 2000,
     reference: new MemoryBackend(new MemoryCoordinationHub({ clock })),
     subject: new RedisBackend({
-      target: { url: server.url },
-      keys: new ShardKeys(`differential:${randomUUID()}`),
-      windowMs: 3_600_000,
+      place: new ShardedPlace({
+        target: urlTarget(server.url),
+        prefix: `differential:${randomUUID()}`,
+        windowMs: 3_600_000,
+        layout: 'single',
+        shards: 1,
+      }),
+      shard: 0,
       waitingPerChat: 100_000,
       idsPerChat: 1000,
       shares: () => false,

@@ -59,7 +59,9 @@ describe('C2, bad input: options of RedisStore and RedisCoordinator', () => {
     [{ maxWaitingPerChat: 0 }, /"maxWaitingPerChat" is 0/],
     [{ prefix: '' }, /"prefix"/],
     [{ layout: 'clustered' }, /"layout" is "clustered".*'single', 'cluster'/],
-    [{ layout: 'cluster' }, /not yet supported/],
+    [{ shards: 4 }, /"shards" goes with layout 'cluster'/],
+    [{ layout: 'cluster', shards: 0 }, /"shards" is 0.*from 1 to 1024/],
+    [{ password: 'x' }, /"password" goes with "sentinels" or "cluster"/],
   ])('%j is refused', (options, why) => {
     expect(
       refusal(() => new RedisCoordinator(anything({ url: 'redis://localhost', ...options }))).message,

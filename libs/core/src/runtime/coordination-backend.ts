@@ -29,7 +29,13 @@ import type { Arrival, ChatState, CommitResult, Effects, ReadOptions } from '../
 import type { Grant, HeldKey, NudgeReply, WaitingKey } from '../kernel/turn-protocol.js'
 
 export type { Grant, HeldKey, NudgeReply, WaitingKey } from '../kernel/turn-protocol.js'
-export { LEAD_PREFIX, incarnationOf, sessionOfTicket, shardSession, ticketId } from '../kernel/turn-protocol.js'
+export {
+  LEAD_PREFIX,
+  incarnationOf,
+  sessionOfTicket,
+  shardSession,
+  ticketId,
+} from '../kernel/turn-protocol.js'
 
 /** What the backend calls on its own account. All are safe to call at any time, doubled, late or out of order. */
 export interface BackendListener {

@@ -10,10 +10,9 @@
  * - `stopped`: nothing runs. `ensure` → opening.
  * Ignored: every answer that concerns a session which is not the current one any more.
  */
-import { ConfigError } from '../contracts/errors.js'
+import { ConfigError, type LeaseLostReason } from '../contracts/errors.js'
 import type { Timer } from '../contracts/clock.js'
 import type { CoordinatorStatus } from '../contracts/coordinator.js'
-import type { LeaseLostReason } from '../contracts/errors.js'
 import {
   enoughToHandOver,
   isTrusted,
@@ -64,7 +63,7 @@ export class SessionKeeper {
   private beatTimer: Timer | null = null
   private trustTimer: Timer | null = null
   private beating: Promise<void> | null = null
-  private unreachable: { since: number; error: string } | null = null
+  private unreachable: { since: number; error: unknown } | null = null
   private twinWarned = false
   /** Counts openings and stops, so that a loop that was overtaken ends. */
   private epoch = 0
@@ -78,7 +77,7 @@ export class SessionKeeper {
     /** Names a new session; default: an incarnation of its own. */
     private readonly names?: () => string,
   ) {
-    this.nextName = this.freshName()
+    this.nextName = freshIncarnation(context)
     this.backoff = new Backoff(context.random, 50, Math.min(2000, context.leaseMs / 3))
   }
 
@@ -95,10 +94,16 @@ export class SessionKeeper {
   get status(): CoordinatorStatus {
     if (this.state === 'idle' || this.state === 'stopped') return { status: this.state }
     if (this.unreachable) {
-      const sinceMs = this.context.clock.monotonic() - this.unreachable.since
-      return { status: 'unreachable', sinceMs, error: this.unreachable.error }
+      const { since, error } = this.unreachable
+      const text = error instanceof Error ? error.message : String(error)
+      return { status: 'unreachable', sinceMs: this.context.clock.monotonic() - since, error: text }
     }
     return { status: this.state === 'live' ? 'live' : 'starting' }
+  }
+
+  /** Why the backend is out of reach, if it is. */
+  get trouble(): unknown {
+    return this.unreachable?.error
   }
 
   /** Begins to open a session, unless one is there or on its way. */
@@ -161,10 +166,6 @@ export class SessionKeeper {
     await this.backend.close()
   }
 
-  private freshName(): string {
-    return freshIncarnation(this.context.replicaId, this.context.random)
-  }
-
   private async openLoop(epoch: number): Promise<void> {
     while (this.epoch === epoch) {
       try {
@@ -190,7 +191,7 @@ export class SessionKeeper {
       this.backendOpen = true
     }
     const name = this.names?.() ?? this.nextName
-    if (name === this.nextName) this.nextName = this.freshName()
+    if (name === this.nextName) this.nextName = freshIncarnation(this.context)
     const startedAt = clock.monotonic()
     const floor = this.host.floor()
     await this.backend.openSession({ session: name, replicaId, processId: this.processId, leaseMs, floor })
@@ -283,9 +284,8 @@ export class SessionKeeper {
   }
 
   private noteUnreachable(error: unknown, text: string): void {
-    const message = error instanceof Error ? error.message : String(error)
     if (!this.unreachable) this.context.logger.warn({ err: error }, text)
-    this.unreachable = { since: this.unreachable?.since ?? this.context.clock.monotonic(), error: message }
+    this.unreachable = { since: this.unreachable?.since ?? this.context.clock.monotonic(), error }
   }
 
   private noteTwin(twin: string | undefined): void {

@@ -67,8 +67,9 @@ export class SessionShard {
         reject: (error) => this.leave(waiter, timer, () => reject(error)),
       }
       const late = (): void => {
-        const cause = this.keeper.status.status === 'unreachable' ? this.keeper.status.error : undefined
-        waiter.reject(new CoordinationUnavailableError('unreachable', { waitedMs: timeoutMs, cause }))
+        const cause = this.keeper.trouble
+        const where = cause instanceof CoordinationUnavailableError ? cause.details.where : undefined
+        waiter.reject(new CoordinationUnavailableError('unreachable', { waitedMs: timeoutMs, where, cause }))
       }
       const timer = this.options.context.clock.setTimeout(late, timeoutMs)
       this.starting.add(waiter)

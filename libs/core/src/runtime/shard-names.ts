@@ -8,7 +8,7 @@ import type { Random } from '../contracts/clock.js'
 import { incarnationOf, shardSession } from './coordination-backend.js'
 
 /** C3: a nonce behind the replica's name. */
-export function freshIncarnation(replicaId: string, random: Random): string {
+export function freshIncarnation({ replicaId, random }: { replicaId: string; random: Random }): string {
   return `${replicaId}~${random.uuid().replaceAll('-', '').slice(0, 12)}`
 }
 
@@ -43,6 +43,7 @@ export class ShardNames {
   }
 
   private fresh(): string {
-    return freshIncarnation(this.replicaId, this.random)
+    const { replicaId, random } = this
+    return freshIncarnation({ replicaId, random })
   }
 }

@@ -1,0 +1,122 @@
+/**
+ * Which node of a cluster serves which slot, as last heard. Asked for when a node is gone or says `MOVED`; what is wrong
+ * here costs time only, because every node refuses what is not its own.
+ */
+import { ConfigError, CoordinationUnavailableError } from '@botmesh/core'
+import type { LineContext } from './line.js'
+import { notACluster } from './layout-errors.js'
+import { RedisLink } from './redis-link.js'
+import { addressName, type ClusterTarget, type NodeAddress } from './redis-target.js'
+
+interface Range {
+  from: number
+  to: number
+  owner: NodeAddress
+}
+
+/** Nodes that are asked at once. */
+const AT_ONCE = 2
+
+export class ClusterMap {
+  private ranges: Range[] = []
+  /** What single nodes said of single slots since. */
+  private readonly moves = new Map<number, NodeAddress>()
+  private known: NodeAddress[]
+  private asking: Promise<void> | null = null
+
+  constructor(
+    private readonly target: ClusterTarget,
+    private readonly context: LineContext,
+  ) {
+    this.known = [...target.seeds]
+  }
+
+  ownerOf(slot: number): NodeAddress | null {
+    const moved = this.moves.get(slot)
+    if (moved) return moved
+    return this.ranges.find(({ from, to }) => from <= slot && slot <= to)?.owner ?? null
+  }
+
+  moved(slot: number, owner: NodeAddress): void {
+    this.moves.set(slot, owner)
+  }
+
+  /** An address as a node names it, as it is reached from here; an empty host is the one that was asked. */
+  reach(host: string, port: number, asked: NodeAddress): NodeAddress {
+    return this.target.reach({ host: host === '' || host === '?' ? asked.host : host, port })
+  }
+
+  /** Asks the nodes anew. Concurrent calls are one. @throws ConfigError if they refuse us,
+   * CoordinationUnavailableError if none answers in time. */
+  refresh(timeoutMs: number): Promise<void> {
+    this.asking ??= this.ask(timeoutMs).finally(() => {
+      this.asking = null
+    })
+    return this.asking
+  }
+
+  private async ask(timeoutMs: number): Promise<void> {
+    const until = this.context.clock.monotonic() + timeoutMs
+    const names = new Map([...this.known, ...this.target.seeds].map((node) => [addressName(node), node]))
+    const nodes = [...names.values()]
+    let last: unknown
+    for (let at = 0; at < nodes.length; at += AT_ONCE) {
+      const leftMs = until - this.context.clock.monotonic()
+      if (leftMs <= 0) break
+      const asked = nodes.slice(at, at + AT_ONCE)
+      // Each round leaves time for the next ones.
+      const ms = Math.max(leftMs / 3, Math.min(leftMs, 100))
+      const answers = asked.map((node) => this.askNode(node, ms))
+      try {
+        const { node, slots } = await Promise.any(answers)
+        return this.take(slots, node)
+      } catch (error) {
+        const reasons = error instanceof AggregateError ? error.errors : [error]
+        last = reasons.find((one) => one instanceof ConfigError) ?? reasons[0]
+        if (last instanceof ConfigError) throw last
+      }
+    }
+    // Those that did not answer are asked last the next time.
+    this.known = [...this.known.slice(AT_ONCE), ...this.known.slice(0, AT_ONCE)]
+    throw new CoordinationUnavailableError('unreachable', {
+      where: `Redis at ${this.target.name}`,
+      cause: last,
+    })
+  }
+
+  private async askNode(
+    node: NodeAddress,
+    timeoutMs: number,
+  ): Promise<{ node: NodeAddress; slots: unknown }> {
+    const { clock, logger } = this.context
+    const link = new RedisLink({ target: this.target.node(node), role: 'topology', clock, logger })
+    try {
+      await link.open(timeoutMs)
+      return { node, slots: await link.call('cluster', ['SLOTS'], timeoutMs) }
+    } catch (error) {
+      const cause = error instanceof Error ? error.cause : undefined
+      if (cause instanceof Error && /cluster support disabled/.test(cause.message))
+        throw notACluster(link.place)
+      throw error
+    } finally {
+      link.close()
+    }
+  }
+
+  private take(slots: unknown, asked: NodeAddress): void {
+    const ranges: Range[] = []
+    const known = new Map<string, NodeAddress>()
+    for (const row of Array.isArray(slots) ? (slots as unknown[]) : []) {
+      if (!Array.isArray(row)) continue
+      const [from, to, ...nodes] = row as [number, number, ...[string | null, number][]]
+      const addresses = nodes.map(([host, port]) => this.reach(host ?? '', Number(port), asked))
+      for (const address of addresses) known.set(addressName(address), address)
+      const [owner] = addresses
+      if (owner) ranges.push({ from: Number(from), to: Number(to), owner })
+    }
+    if (ranges.length === 0) return
+    this.ranges = ranges
+    this.moves.clear()
+    this.known = [...known.values()]
+  }
+}
