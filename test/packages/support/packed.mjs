@@ -11,12 +11,14 @@ export const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
  * @typedef {object} Manifest
  * @property {string} name
  * @property {string} version
+ * @property {string} [description]
  * @property {string} [main]
  * @property {string} [types]
  * @property {Record<string, string | Record<string, string>>} exports
  * @property {Record<string, string>} [dependencies]
  * @property {Record<string, string>} [peerDependencies]
  * @property {Record<string, string>} [engines]
+ * @property {Record<string, Record<string, string[]>>} [typesVersions]
  * @property {string[]} [files]
  * @property {boolean} [private]
  *
