@@ -6,6 +6,7 @@ import {
   MongoServerError,
   MongoServerSelectionError,
 } from 'mongodb'
+import { networkCodeOf } from '@botmesh/core'
 
 export type Verdict =
   /** Can never work as it is configured: a `ConfigError`. `text` carries no secret. */
@@ -27,6 +28,8 @@ const BAD_LOGIN = new Set([18, 8000])
 const AGAIN = new Set([112, 117, 12587])
 /** Not primary (any more), shutting down, no answer of the majority in time, interrupted by a change of state. */
 const LOST = new Set([6, 7, 64, 79, 89, 91, 100, 189, 262, 9001, 10107, 11600, 11602, 13435, 13436])
+const NETWORK =
+  /^E(CONNREFUSED|CONNRESET|CONNABORTED|PIPE|TIMEDOUT|HOSTUNREACH|NETUNREACH|NOTFOUND|AI_AGAIN)$/
 /** A document or a command beyond what the server takes. */
 const TOO_LARGE = new Set([10334, 17419, 17420])
 
@@ -41,6 +44,8 @@ export function judge(error: unknown): Verdict {
   if (error instanceof MongoServerError) return judgeAnswer(error)
   if (isTooLarge(error)) return { sort: 'too large' }
   if (error instanceof MongoNetworkError || isLabelled(error)) return { sort: 'lost' }
+  // A connection that breaks while it is written to: the driver hands the socket's own error on.
+  if (NETWORK.test(networkCodeOf(error) ?? '')) return { sort: 'lost' }
   return { sort: 'other' }
 }
 

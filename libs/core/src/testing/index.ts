@@ -35,6 +35,8 @@ export type {
 } from './conformance/coordination-bed.js'
 export type { Matchers, TestApi } from './conformance/test-api.js'
 export { storeSuite } from './conformance/store.suite.js'
+export { cutSuite, type CutFixture, type CutLine } from './conformance/cut.suite.js'
+export { chainOfCommits, testCheckpoint, testMessage, type Chain } from './conformance/chain.js'
 export { sharedStateSuite } from './conformance/shared-state.suite.js'
 export { memoryStoreBed } from './conformance/memory-store-bed.js'
 export type { StoreBed, StoreFixture, StoreGuarantees } from './conformance/store-bed.js'

@@ -1,9 +1,8 @@
 /** What every SQL store must do besides the conformance of stores: migrations, names, damage, contention, cleaning up. */
 import { ConfigError, StoreError, systemClock, type Clock } from '@botmesh/core'
-import type { TestApi } from '@botmesh/core/testing'
+import { chainOfCommits, testCheckpoint, testMessage, type TestApi } from '@botmesh/core/testing'
 import { SCHEMA_VERSION } from '../migrations.js'
 import type { SqlStore, SqlStoreOptions } from '../sql-store.js'
-import { chainOfCommits, testCheckpoint, testMessage } from './chain.js'
 
 export interface SqlBed {
   readonly prefix: string

@@ -1,6 +1,8 @@
 /** A chat's life as its turns write it: commits that chain on each other, repeated with one identity until answered. */
-import { BotmeshError, type CommitResult, type FlowCheckpoint, type Message } from '@botmesh/core'
-import type { SqlStore } from '../sql-store.js'
+import type { FlowCheckpoint } from '../../contracts/checkpoint-store.js'
+import { BotmeshError } from '../../contracts/errors.js'
+import type { Message } from '../../contracts/message.js'
+import type { CommitResult, StateStore } from '../../contracts/state-store.js'
 
 export function testCheckpoint(revision: string, more: Partial<FlowCheckpoint> = {}): FlowCheckpoint {
   return { v: 1, name: 'order', kind: 'flow', visit: 1, state: { n: 1 }, fingerprint: 'f', ...more, revision }
@@ -22,7 +24,7 @@ export interface Chain {
  * entry; what fails in a retryable way is repeated as it is. @throws the first error that is not.
  */
 export async function chainOfCommits(
-  store: SqlStore,
+  store: Pick<StateStore, 'openState' | 'commitState'>,
   key: string,
   fence: number,
   count: number,
