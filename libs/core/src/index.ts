@@ -2,7 +2,7 @@
 export * from './contracts/index.js'
 export { parseDuration, describeValue } from './kernel/duration.js'
 export { refuseUnknownOptions, nearestName, requireOneOf, requireText } from './kernel/options.js'
-export { chatKeyOf, parseChatKey, type ChatAddress } from './kernel/chat-key.js'
+export { chatKeyOf, chatKeyPrefix, parseChatKey, type ChatAddress } from './kernel/chat-key.js'
 export { systemClock, systemRandom } from './runtime/system-clock.js'
 export { Bot } from './bot/bot.js'
 import type { MessageContext } from './bot/context.js'
@@ -45,6 +45,7 @@ export {
   recordJson,
   type StoredSend,
 } from './runtime/stored-values.js'
+export { unreadableLetter } from './kernel/unreadable-letter.js'
 export { silentLogger } from './runtime/silent-logger.js'
 export { Backoff } from './runtime/backoff.js'
 

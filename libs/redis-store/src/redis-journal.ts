@@ -2,6 +2,7 @@
 import {
   Journal,
   Outbox,
+  unreadableLetter,
   type DeadLetter,
   type JournalRecord,
   type Message,
@@ -76,11 +77,11 @@ export class RedisJournal extends Journal {
     })
   }
 
-  async stranded(idleMs: number, limit: number): Promise<string[]> {
+  async stranded(idleMs: number, limit: number, keyPrefix = ''): Promise<string[]> {
     if (limit < 1) return []
     const asked = this.calls.all().map(async (calls) => {
       const { keys } = calls.options
-      const args = [keys.base, String(idleMs), String(limit)]
+      const args = [keys.base, String(idleMs), String(limit), escapeName(keyPrefix)]
       return ((await calls.script('stranded', keys.holders, args)) as string[]).map(unescapeName)
     })
     // A shard that cannot be reached does not hold up the chats of the others.
@@ -101,7 +102,7 @@ export class RedisJournal extends Journal {
   }
 
   private async deadLettersIn(calls: StoreCalls, limit: number): Promise<DeadLetter[]> {
-    const { keys, logger } = calls.options
+    const { keys } = calls.options
     const args = [keys.base, 'list', String(limit)]
     const listed = (await calls.script('dead-letters', keys.holders, args)) as string[]
     const letters: DeadLetter[] = []
@@ -112,8 +113,17 @@ export class RedisJournal extends Journal {
       const damaged: Damage[] = []
       const key = unescapeName(chat)
       const record = readRecord(key, [id, content, `${attempts} 0`, error], damaged)
-      if (record) letters.push({ key, record, at: Number(listed[at + 1]) })
-      else logger.error({ key, damaged }, 'a dead letter could not be read')
+      const when = Number(listed[at + 1])
+      if (record) {
+        letters.push({ key, record, at: when })
+        continue
+      }
+      const [wrong = { error: 'it cannot be read' }] = damaged
+      const known = {
+        ...{ seq: Number.parseInt(content, 10) || 0, attempts: Number(attempts) },
+        ...(error === '' ? {} : { lastError: unescapeName(error) }),
+      }
+      letters.push(unreadableLetter(key, unescapeName(id), when, wrong.error, known))
     }
     return letters
   }
@@ -150,7 +160,7 @@ export class RedisOutbox extends Outbox {
     const stored = await calls.command<Record<string, string>>('entries', 'hgetall', key)
     const damaged: Damage[] = []
     const entries = Object.entries(stored).flatMap(([key, value]) => {
-      const entry = readOutboxEntry(unescapeName(key), value, damaged)
+      const entry = readOutboxEntry(`${chatKey} ${unescapeName(key)}`, value, damaged)
       return entry ? [entry] : []
     })
     if (damaged.length > 0) await calls.moveAside(chatKey, damaged)

@@ -85,7 +85,7 @@ export function readState(
       case 'o': {
         const digits = /^\d+/.exec(marks.slice(at + 1))?.[0] ?? '0'
         at += digits.length
-        state.outbox = readOutbox(Number(digits) / 2, next, damaged)
+        state.outbox = readOutbox(key, Number(digits) / 2, next, damaged)
         break
       }
       case 'u':
@@ -102,11 +102,11 @@ function readUserState(user: string, json: string, revision: string, damaged: Da
   return data ? { data, revision } : null
 }
 
-function readOutbox(count: number, next: () => string, damaged: Damage[]): OutboxEntry[] {
+function readOutbox(chat: string, count: number, next: () => string, damaged: Damage[]): OutboxEntry[] {
   const entries: OutboxEntry[] = []
   for (let n = 0; n < count; n += 1) {
     const [key, value] = [next(), next()]
-    const entry = readOutboxEntry(unescapeName(key), value, damaged)
+    const entry = readOutboxEntry(`${chat} ${unescapeName(key)}`, value, damaged)
     if (entry) entries.push(entry)
   }
   return entries

@@ -128,7 +128,9 @@ export class StoreCalls {
 /** The entry that moves a damaged value of a chat aside; null for what is dealt with otherwise. */
 export function asideEntry({ what, key }: Damage): Omit<Entry<string>, 'chat'> | null {
   if (what === 'record' || what === 'user') return null
-  return { token: `F${what}`, more: [what === 'outbox' ? escapeName(key) : '-'], read: (line) => line }
+  // Of an outbox entry `key` is the chat's and the entry's name.
+  const name = what === 'outbox' ? escapeName(key.slice(key.indexOf(' ') + 1)) : '-'
+  return { token: `F${what}`, more: [name], read: (line) => line }
 }
 
 /** @returns what a store's methods throw. @param place `host:port` of who was asked. */

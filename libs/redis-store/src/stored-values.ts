@@ -15,9 +15,9 @@ export {
   type Damage,
 } from '@botmesh/core'
 
-/** An outbox value: '<status> <hash> <json>'. */
-export function readOutboxEntry(key: string, value: string, damaged: Damage[]): OutboxEntry | null {
-  return readStoredOutboxEntry(key, value.slice(value.indexOf('{')), damaged)
+/** An outbox value: '<status> <hash> <json>'. `place` (`<chat key> <send key>`) for `damaged`. */
+export function readOutboxEntry(place: string, value: string, damaged: Damage[]): OutboxEntry | null {
+  return readStoredOutboxEntry(place, value.slice(value.indexOf('{')), damaged)
 }
 
 export function writeOutboxEntry(entry: OutboxEntry): string {

@@ -1,8 +1,7 @@
 /** The journal: a row a record, in the order in which the database numbered them (D1, D3). */
 import { sql, type RawBuilder, type UpdateObject } from 'kysely'
-import { Journal, type DeadLetter, type JournalRecord, type Message } from '@botmesh/core'
+import { Journal, unreadableLetter, type DeadLetter, type JournalRecord, type Message } from '@botmesh/core'
 import type { ChatRows } from './chat-rows.js'
-import { keep } from './damage.js'
 import { escapeName, unescapeName } from './names.js'
 import type { CallRules, Session, SqlLink } from './sql-link.js'
 import { readRecord, recordJson, type Damage } from './stored-values.js'
@@ -129,19 +128,21 @@ export class SqlJournal extends Journal {
    * Chats by a record or by an appointment. Those named longest ago come first, so that chats somebody works on for
    * long never hide others.
    */
-  stranded(idleMs: number, limit: number): Promise<string[]> {
+  stranded(idleMs: number, limit: number, keyPrefix = ''): Promise<string[]> {
     if (limit < 1) return Promise.resolve([])
     const { nowMs } = this.link.options.flavor
     const most = Math.floor(limit)
+    const prefix = escapeName(keyPrefix)
     const before = sql<Int>`${nowMs} - ${sql.lit(Math.ceil(idleMs))}`
     return this.link.run('stranded', '', IDEMPOTENT, async (db) => {
-      const records = await this.strandedRecords(db, before, most)
+      const records = await this.strandedRecords(db, before, most, prefix)
       const chats = await db
         .selectFrom('chats')
         .select(['k', 'named_at'])
         .where('wake_at', '<=', before)
         .where('checkpoint', 'is not', null)
         .where((eb) => eb.or([eb('checkpoint_until', 'is', null), eb('checkpoint_until', '>', nowMs)]))
+        .where(beginsWith('k', prefix))
         .orderBy('named_at')
         .orderBy('wake_at')
         .limit(sql.lit(most))
@@ -158,12 +159,13 @@ export class SqlJournal extends Journal {
     })
   }
 
-  private strandedRecords(db: Session, before: RawBuilder<Int>, most: number) {
+  private strandedRecords(db: Session, before: RawBuilder<Int>, most: number, prefix: string) {
     return db
       .selectFrom('journal as j')
       .select(['j.chat', 'j.named_at'])
       .where('j.status', '=', PENDING)
       .where('j.due_at', '<=', before)
+      .where(beginsWith('j.chat', prefix))
       .where((eb) =>
         eb.not(
           eb.exists(
@@ -201,7 +203,6 @@ export class SqlJournal extends Journal {
 
   deadLetters(limit: number): Promise<DeadLetter[]> {
     if (limit < 1) return Promise.resolve([])
-    const { flavor, logger } = this.link.options
     return this.link.run('deadLetters', '', IDEMPOTENT, async (db) => {
       const rows = await db
         .selectFrom('journal')
@@ -216,13 +217,14 @@ export class SqlJournal extends Journal {
         const damaged: Damage[] = []
         const record = readRecord(row, 0, damaged)
         const key = unescapeName(row.chat)
+        const at = Number(row.ended_at)
         if (record) {
-          letters.push({ key, record, at: Number(row.ended_at) })
+          letters.push({ key, record, at })
           continue
         }
-        logger.error({ key, damaged }, 'a dead letter could not be read and was moved aside')
-        for (const one of damaged) await keep(db, flavor, one, row.message)
-        await db.updateTable('journal').set({ status: ACKNOWLEDGED }).where('seq', '=', row.seq).execute()
+        const known = { seq: Number(row.seq), attempts: Number(row.attempts) }
+        const wrong = damaged[0]?.error ?? 'it cannot be read'
+        letters.push(unreadableLetter(key, unescapeName(row.id), at, wrong, known))
       }
       return letters
     })
@@ -260,4 +262,11 @@ export class SqlJournal extends Journal {
       return Number(numUpdatedRows) > 0
     })
   }
+}
+
+/** Compared by characters, since `_` and `%` mean something in a pattern. */
+function beginsWith(column: string, prefix: string): RawBuilder<boolean> {
+  return prefix === ''
+    ? sql<boolean>`1 = 1`
+    : sql<boolean>`substr(${sql.ref(column)}, 1, ${sql.lit(prefix.length)}) = ${prefix}`
 }

@@ -18,9 +18,13 @@ export class Obstacle {
   private open: () => void = () => undefined
   private readonly removed = new Promise<void>((resolve) => (this.open = resolve))
 
+  /** @param onMet called when somebody comes to stand before it. */
+  constructor(private readonly onMet: () => void = () => undefined) {}
+
   async pass(): Promise<void> {
     if (this.used) return
     this.used = true
+    this.onMet()
     await this.removed
   }
 

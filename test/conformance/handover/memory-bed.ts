@@ -8,7 +8,8 @@ import {
   MemoryCoordinator,
   type PausableClock,
 } from '@botmesh/core/testing'
-import type { HandoverBed, Replica, ReplicaOptions, Stored } from './bed.js'
+import type { BadInputBed, Plantable } from './bad-input.js'
+import type { Replica, ReplicaOptions, Stored } from './bed.js'
 import { InProcessReplica, type Connection, type ReplicaHost } from './in-process-replica.js'
 
 /** `shared`: turns and data in one backend, so that a commit is one step. `separate`: data in a store of its own. */
@@ -16,7 +17,7 @@ export type Placement = 'shared' | 'separate'
 
 const LEASE_MS = 15_000
 
-export class MemoryBed implements HandoverBed, ReplicaHost {
+export class MemoryBed implements BadInputBed, ReplicaHost {
   readonly leaseMs = LEASE_MS
   readonly clock = new ManualClock()
   readonly platform = new FakePlatform()
@@ -62,12 +63,7 @@ export class MemoryBed implements HandoverBed, ReplicaHost {
     return checkpoint !== null ? 'checkpoint' : marker !== null ? 'marker' : 'none'
   }
 
-  /** Puts a text in the place of a stored value, as a broken writer would. Of `record`: the chat's oldest. */
-  async plant(
-    chatKey: string,
-    what: 'checkpoint' | 'marker' | 'record' | 'outbox',
-    text: string,
-  ): Promise<void> {
+  async plant(chatKey: string, what: Plantable, text: string): Promise<void> {
     const { data } = this.store as unknown as Insides
     const row = data.row(chatKey)
     const now = this.clock.now()
@@ -81,7 +77,6 @@ export class MemoryBed implements HandoverBed, ReplicaHost {
     }
   }
 
-  /** What was moved aside of the chat, as it was. */
   async aside(chatKey: string, what: 'checkpoint' | 'marker'): Promise<string | undefined> {
     const { data } = this.store as unknown as Insides
     return data.asides.get(`${what} of ${chatKey}`)

@@ -3,7 +3,8 @@ import { Redis } from 'ioredis'
 import { systemClock, type CoordinatorOptions } from '@botmesh/core'
 import { FakePlatform, type CallFaults, type PausableClock } from '@botmesh/core/testing'
 import { RedisStore } from '@botmesh/redis-store'
-import type { HandoverBed, Replica, ReplicaOptions, Stored } from './bed.js'
+import type { BadInputBed, Plantable } from './bad-input.js'
+import type { Replica, ReplicaOptions, Stored } from './bed.js'
 import { InProcessReplica, type Connection, type ReplicaHost } from './in-process-replica.js'
 
 const LEASE_MS = 2_000
@@ -11,11 +12,12 @@ const LOOK_MS = 10
 
 type Wrap = NonNullable<CoordinatorOptions['wrap']>
 
-export class RedisBed implements HandoverBed, ReplicaHost {
+export class RedisBed implements BadInputBed, ReplicaHost {
   readonly clock = systemClock
   readonly platform = new FakePlatform()
   private readonly replicas: InProcessReplica[] = []
   private readonly admin: Redis
+  readonly store: RedisStore
 
   /** @param prefix of its own for each bed. @param leaseMs at least 1,000; all times go by it. */
   constructor(
@@ -24,6 +26,7 @@ export class RedisBed implements HandoverBed, ReplicaHost {
     readonly leaseMs = LEASE_MS,
   ) {
     this.admin = new Redis(url)
+    this.store = new RedisStore({ url, prefix })
   }
 
   async replica(name: string, options: ReplicaOptions): Promise<Replica> {
@@ -59,8 +62,32 @@ export class RedisBed implements HandoverBed, ReplicaHost {
     return this.admin.llen(this.key(`jq:${chatKey}`))
   }
 
+  async plant(chatKey: string, what: Plantable, text: string): Promise<void> {
+    if (what === 'checkpoint') await this.admin.hset(this.key(`c:${chatKey}`), { c: text, r: '7:1', x: 'P' })
+    else if (what === 'marker') await this.admin.hset(this.key(`c:${chatKey}`), { m: text, y: 'P' })
+    else if (what === 'outbox') await this.admin.hset(this.key(`o:${chatKey}`), 'r:planted/-/0/0', text)
+    else {
+      const id = (await this.admin.lindex(this.key(`jq:${chatKey}`), 0)) ?? ''
+      const record = (await this.admin.hget(this.key(`j:${chatKey}`), id)) ?? ''
+      await this.admin.hset(this.key(`j:${chatKey}`), id, record.replace(/ .*/s, ` ${text}`))
+    }
+    // What the last turn left says what it knew of the row; a broken writer cares for no such thing, and time takes it.
+    const windows = await this.admin.keys(this.key('t:*'))
+    for (const window of windows) await this.admin.hdel(window, chatKey)
+  }
+
+  async lose(chatKey: string, id: string): Promise<void> {
+    await this.admin.hdel(this.key(`j:${chatKey}`), id)
+  }
+
+  async aside(chatKey: string, what: 'checkpoint' | 'marker'): Promise<string | undefined> {
+    const all = Object.entries(await this.admin.hgetall(this.key('damaged')))
+    return all.find(([name]) => name.startsWith(`${what} ${chatKey} `))?.[1]
+  }
+
   async close(): Promise<void> {
     for (const replica of this.replicas) await replica.end()
+    await this.store.close()
     await this.admin.quit()
   }
 

@@ -1,9 +1,9 @@
 /**
  * One cell of the matrix, played: a conversation is brought to its moment on replica `a`, the accident happens, and the
- * user goes on writing to replica `b`. The same on every bed.
+ * user goes on writing to replica `b`. The same on every bed, and with replicas that are processes (`process-stage.ts`).
  */
 import { SendError, type Bot, type HandoverOptions } from '@botmesh/core'
-import { CHAT_KEY, type HandoverBed, type Replica } from './bed.js'
+import { CHAT_KEY, type HandoverBed, type HandoverEvent, type Replica, type Stored } from './bed.js'
 import { define, LEAD_UP, Obstacle, RUNNING, type Scene } from './conversations.js'
 import type { Accident, Cell, Handover, Outcome } from './matrix.js'
 
@@ -16,47 +16,113 @@ export type Observed = Outcome & { errors: string[] }
 /** What the user writes after the accident. */
 const THEN = { timer: ['bad', 'blue'], others: ['L', 'blue'] }
 
-export async function runCell(bed: HandoverBed, cell: Cell): Promise<Observed> {
-  const scene: Scene = {
-    kind: cell.conversation,
-    moment: cell.moment,
-    obstacle: new Obstacle(),
-    timeoutMs: TIMES.timeout * bed.leaseMs,
-  }
-  const options = optionsOf(bed, cell)
-  const make = (name: string) =>
-    bed.replica(name, { ...options, define: (bot: Bot) => define(bot, scene, name === 'b') })
-  const a = await make('a')
-  const b = await make('b')
+/** A replica as a cell needs it: in the test's own process, or one of its own. */
+export interface StageReplica {
+  receive(message: { id: string; body: string }): Promise<void>
+  kill(): void | Promise<void>
+  freeze(): void | Promise<void>
+  thaw(): void | Promise<void>
+  stop(): Promise<void>
+  /** The message's effects are committed. */
+  hasHandled(id: string): boolean
+  readonly handovers: readonly Pick<HandoverEvent, 'outcome' | 'reason'>[]
+  /** What was reported, but for what `isUnexpected` takes for a part of the outcome. */
+  readonly unexpected: readonly string[]
+}
+
+/** Where a cell is played. */
+export interface Stage {
+  readonly leaseMs: number
+  /** Starts the replica `a`, which is held up where the cell says so, or `b`. */
+  replica(name: 'a' | 'b'): Promise<StageReplica>
+  /** `a` stands before its obstacle, or did. */
+  heldUp(): boolean
+  /** Removes the obstacle. */
+  letGo(): void
+  pass(leases: number): Promise<void>
+  until(condition: () => boolean, leases: number): Promise<void>
+  readonly said: readonly string[]
+  stored(chatKey: string): Promise<Stored>
+}
+
+export function runCell(bed: HandoverBed, cell: Cell): Promise<Observed> {
+  return playCell(stageIn(bed, cell), cell)
+}
+
+export async function playCell(stage: Stage, cell: Cell): Promise<Observed> {
+  const a = await stage.replica('a')
+  const b = await stage.replica('b')
   for (const body of LEAD_UP[cell.moment]) {
-    const said = bed.said.length
-    void a.receive({ id: `${body}-1`, body }).catch(() => undefined)
-    await bed.until(() => bed.said.length > said || scene.obstacle.met, 5)
-    await bed.pass(0.1)
+    const id = `${body}-1`
+    void a.receive({ id, body }).catch(() => undefined)
+    await stage.until(() => a.hasHandled(id) || stage.heldUp(), 15)
+    await stage.pass(0.1)
   }
-  const before = bed.said.length
-  if (RUNNING.has(cell.moment) && !scene.obstacle.met) throw new Error('The moment was not reached.')
-  await happen(bed, cell.accident, a)
-  const store = await bed.stored(CHAT_KEY)
-  await goOn(bed, cell, { a, b, scene })
+  const before = stage.said.length
+  if (RUNNING.has(cell.moment) && !stage.heldUp()) throw new Error('The moment was not reached.')
+  await happen(stage, cell.accident, a)
+  const store = await stage.stored(CHAT_KEY)
+  await goOn(stage, cell, a, b)
   const replicas = [a, b]
   return {
-    before: bed.said.slice(0, before),
+    before: stage.said.slice(0, before),
     store,
-    after: bed.said.slice(before),
+    after: stage.said.slice(before),
     events: eventsOf(replicas),
-    errors: replicas.flatMap(({ errors }) => errors.filter(isUnexpected).map(String)),
+    errors: replicas.flatMap(({ unexpected }) => unexpected),
   }
 }
 
-function optionsOf(bed: HandoverBed, { handover, durability, conversation }: Cell) {
-  const settleMs = TIMES.settle * bed.leaseMs
-  const retryMs = TIMES.retry * bed.leaseMs
+/** The cell's replicas on a bed of the test's own process. */
+function stageIn(bed: HandoverBed, cell: Cell): Stage {
+  const scene = sceneOf(cell, new Obstacle(), bed.leaseMs)
+  const options = optionsOf(bed.leaseMs, cell)
+  return {
+    leaseMs: bed.leaseMs,
+    replica: async (name) =>
+      onStage(
+        await bed.replica(name, { ...options, define: (bot: Bot) => define(bot, scene, name === 'b') }),
+      ),
+    heldUp: () => scene.obstacle.met,
+    letGo: () => scene.obstacle.remove(),
+    pass: (leases) => bed.pass(leases),
+    until: (condition, leases) => bed.until(condition, leases),
+    get said() {
+      return bed.said
+    },
+    stored: (chatKey) => bed.stored(chatKey),
+  }
+}
+
+function onStage(replica: Replica): StageReplica {
+  return {
+    receive: (message) => replica.receive(message),
+    kill: () => replica.kill(),
+    freeze: () => replica.freeze(),
+    thaw: () => replica.thaw(),
+    stop: () => replica.stop(),
+    hasHandled: (id) => replica.handled.some(({ message }) => message.id === id),
+    handovers: replica.handovers,
+    get unexpected() {
+      return replica.errors.filter(isUnexpected).map(String)
+    },
+  }
+}
+
+export function sceneOf(cell: Cell, obstacle: Obstacle, leaseMs: number): Scene {
+  const { conversation, moment } = cell
+  return { kind: conversation, moment, obstacle, timeoutMs: TIMES.timeout * leaseMs }
+}
+
+/** Options of the cell's bots. */
+export function optionsOf(leaseMs: number, { handover, durability, conversation }: Cell) {
+  const settleMs = TIMES.settle * leaseMs
+  const retryMs = TIMES.retry * leaseMs
   const chosen = handoverOf(handover, conversation)
   return {
     coordination: { settleMs, ...(chosen === undefined ? {} : { handover: chosen }) },
     config: {
-      drainMs: TIMES.drain * bed.leaseMs,
+      drainMs: TIMES.drain * leaseMs,
       ...(durability === 'on' ? { durability: { retryMs } } : {}),
     },
   }
@@ -84,7 +150,7 @@ function handoverOf(handover: Handover, kind: Cell['conversation']): HandoverOpt
   }
 }
 
-async function happen(bed: HandoverBed, accident: Accident, a: Replica): Promise<void> {
+async function happen(stage: Stage, accident: Accident, a: StageReplica): Promise<void> {
   switch (accident) {
     case 'killed':
       return a.kill()
@@ -94,29 +160,30 @@ async function happen(bed: HandoverBed, accident: Accident, a: Replica): Promise
       return a.stop()
     case 'cut':
       // The last handler of the lead-up ended a tenth of a lease ago.
-      return bed.pass(TIMES.settle + 0.1)
+      return stage.pass(TIMES.settle + 0.1)
   }
 }
 
 async function goOn(
-  bed: HandoverBed,
+  stage: Stage,
   { moment, accident }: Cell,
-  { a, b, scene }: { a: Replica; b: Replica; scene: Scene },
+  a: StageReplica,
+  b: StageReplica,
 ): Promise<void> {
   const [first, second] = moment === 'timer-pending' ? THEN.timer : THEN.others
   const write = (body = '') => void b.receive({ id: `${body}-2`, body }).catch(() => undefined)
-  await bed.pass(2)
+  await stage.pass(2)
   write(first)
-  await bed.pass(1.5)
+  await stage.pass(1.5)
   // Whoever was held up goes on now, if it lives: too late to have any effect.
-  if (accident === 'frozen') a.thaw()
-  if (accident !== 'killed') scene.obstacle.remove()
-  await bed.pass(moment === 'timer-pending' ? TIMES.timeout : 0.5)
+  if (accident === 'frozen') await a.thaw()
+  if (accident !== 'killed') stage.letGo()
+  await stage.pass(moment === 'timer-pending' ? TIMES.timeout : 0.5)
   write(second)
-  await bed.pass(0.5)
+  await stage.pass(0.5)
 }
 
-function eventsOf(replicas: readonly Replica[]): string[] {
+function eventsOf(replicas: readonly StageReplica[]): string[] {
   const events = replicas.flatMap(({ handovers }) => handovers)
   const named = events.map(({ outcome, reason }) =>
     reason === undefined ? outcome : `${outcome} (${reason})`,
@@ -125,6 +192,6 @@ function eventsOf(replicas: readonly Replica[]): string[] {
 }
 
 /** That a send's fate is unknown is part of some outcomes; it is never repeated (D2). */
-function isUnexpected(error: unknown): boolean {
+export function isUnexpected(error: unknown): boolean {
   return !(error instanceof SendError && error.outcome === 'uncertain')
 }

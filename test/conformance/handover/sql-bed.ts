@@ -1,8 +1,9 @@
 /** An SQL store as a place for hand-overs: data in it, turns in Redis, each replica on connections of its own, real time. */
 import { systemClock, type CoordinatorOptions, type Store } from '@botmesh/core'
-import { FakePlatform, type CallFaults, type PausableClock } from '@botmesh/core/testing'
+import { FakePlatform, PausableClock, type CallFaults } from '@botmesh/core/testing'
 import { RedisCoordinator } from '@botmesh/redis-store'
-import type { HandoverBed, Replica, ReplicaOptions, Stored } from './bed.js'
+import type { BadInputBed, Plantable } from './bad-input.js'
+import type { Replica, ReplicaOptions, Stored } from './bed.js'
 import { InProcessReplica, type Connection, type ReplicaHost } from './in-process-replica.js'
 
 const LEASE_MS = 2_000
@@ -30,10 +31,11 @@ export interface SqlPlace {
   readonly prefix: string
 }
 
-export class SqlBed implements HandoverBed, ReplicaHost {
+export class SqlBed implements BadInputBed, ReplicaHost {
   readonly clock = systemClock
   readonly platform = new FakePlatform()
   private readonly replicas: InProcessReplica[] = []
+  private admin: Store | null = null
 
   constructor(
     private readonly redisUrl: string,
@@ -86,8 +88,43 @@ export class SqlBed implements HandoverBed, ReplicaHost {
     return Number(row?.['n'])
   }
 
+  get store(): Store {
+    this.admin ??= this.place.store(new PausableClock(systemClock))
+    return this.admin
+  }
+
+  async plant(chatKey: string, what: Plantable, text: string): Promise<void> {
+    const { prefix, query } = this.place
+    const value = `'${text.replaceAll("'", "''")}'`
+    if (what === 'record') {
+      const oldest = `select min(seq) as seq from ${prefix}_journal where chat = '${chatKey}' and status = 0`
+      const [row] = await query(oldest)
+      await query(`update ${prefix}_journal set message = ${value} where seq = ${String(row?.['seq'])}`)
+      return
+    }
+    if (what === 'outbox') {
+      const columns = 'chat, name, hash, content, status'
+      const values = `'${chatKey}', 'r:planted/-/0/0', 'h', ${value}, 'intended'`
+      await query(`insert into ${prefix}_outbox (${columns}) values (${values})`)
+      return
+    }
+    // A row of the chat, as any message leaves it.
+    await this.store.arrive?.(chatKey, { messageId: 'before', timestamp: 1 })
+    const revision = what === 'checkpoint' ? ", revision = '7:1'" : ''
+    await query(`update ${prefix}_chats set ${what} = ${value}${revision} where k = '${chatKey}'`)
+  }
+
+  async aside(chatKey: string, what: 'checkpoint' | 'marker'): Promise<string | undefined> {
+    const { prefix, query } = this.place
+    const [row] = await query(
+      `select value from ${prefix}_damaged where what = '${what}' and name = '${chatKey}'`,
+    )
+    return typeof row?.['value'] === 'string' ? row['value'] : undefined
+  }
+
   async close(): Promise<void> {
     for (const replica of this.replicas) await replica.end()
+    await this.admin?.close?.()
   }
 
   async run(work: Promise<unknown>): Promise<void> {

@@ -4,25 +4,16 @@
  * replica that dies at its n-th call.
  */
 import { randomUUID } from 'node:crypto'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { describe, expect, it } from '@jest/globals'
-import Database from 'libsql'
-import { createPool, type RowDataPacket } from 'mysql2/promise'
-import { Pool } from 'pg'
-import { MySQLStore } from '@botmesh/mysql-store'
-import { PostgresStore } from '@botmesh/postgres-store'
-import { SQLiteStore } from '@botmesh/sqlite-store'
-import { onTestEnd, sharedMariaDbUrl, sharedPostgresUrl, sharedRedisUrl } from '../../support/index.js'
+import { sharedRedisUrl } from '../../support/index.js'
 import { cellsOf, nameOf, readMatrix, type Cell, type Outcome, type Row } from './matrix.js'
 import { playFault, type FaultCase } from './fault-points.js'
 import { runCell } from './run-cell.js'
-import { SqlBed, type SqlPlace } from './sql-bed.js'
+import { SqlBed } from './sql-bed.js'
+import { databases, placeIn, type DatabaseOf } from './sql-places.js'
 
 type PossibleRow = Row & Outcome
-type Query = SqlPlace['query']
 
 const rows = readMatrix().rows.filter(
   (row): row is PossibleRow => row.redis === true && !('impossible' in row),
@@ -31,77 +22,12 @@ const rows = readMatrix().rows.filter(
 /** They do not all make their tables at one moment. */
 const APART_MS = 40
 
-/** Two connections each: dozens of replicas run at a time. */
-const FEW = { connections: 2 }
-
-interface DatabaseOf {
-  name: string
-  /** Which cell of a row: every database gets others. */
-  turn: number
-  place: () => Promise<(prefix: string) => SqlPlace>
-}
-
-const databases: DatabaseOf[] = [
-  {
-    name: 'PostgreSQL',
-    turn: 1,
-    place: async () => {
-      const url = await sharedPostgresUrl()
-      const pool = new Pool({ connectionString: url, max: 4 }).on('error', () => undefined)
-      onTestEnd(() => pool.end())
-      const query: Query = async (text) => (await pool.query<Record<string, unknown>>(text)).rows
-      return (prefix) => ({
-        prefix,
-        query,
-        store: (clock) => new PostgresStore({ url, prefix, clock, ...FEW }),
-      })
-    },
-  },
-  {
-    name: 'MariaDB',
-    turn: 2,
-    place: async () => {
-      const url = await sharedMariaDbUrl()
-      const pool = createPool({ uri: url, connectionLimit: 4 })
-      onTestEnd(() => pool.end())
-      const query: Query = async (text) => (await pool.query<RowDataPacket[]>(text))[0]
-      return (prefix) => ({ prefix, query, store: (clock) => new MySQLStore({ url, prefix, clock, ...FEW }) })
-    },
-  },
-  {
-    name: 'SQLite',
-    turn: 3,
-    place: async () => {
-      const dir = mkdtempSync(join(tmpdir(), 'botmesh-handover-'))
-      onTestEnd(() => rmSync(dir, { recursive: true }))
-      return (prefix) => {
-        const path = join(dir, `${prefix}.db`)
-        const query: Query = async (text) => {
-          const db = new Database(path)
-          try {
-            return db.prepare(text).all() as Record<string, unknown>[]
-          } finally {
-            db.close()
-          }
-        }
-        const store: SqlPlace['store'] = (clock) =>
-          new SQLiteStore({ path, prefix, clock, synchronous: 'normal' })
-        return { prefix, query, store }
-      }
-    },
-  },
-]
-
 const run = `h${randomUUID().slice(0, 8)}`
 let beds = 0
 
-const places = new Map<DatabaseOf, ReturnType<DatabaseOf['place']>>()
-
 /** Somewhere nobody has been. */
 async function bedIn(database: DatabaseOf, leaseMs?: number): Promise<SqlBed> {
-  const place = places.get(database) ?? database.place()
-  places.set(database, place)
-  const [redisUrl, at] = await Promise.all([sharedRedisUrl(), place])
+  const [redisUrl, at] = await Promise.all([sharedRedisUrl(), placeIn(database)])
   return new SqlBed(redisUrl, at(`${run}n${beds++}`), leaseMs)
 }
 

@@ -50,21 +50,27 @@ export abstract class BotmeshError<Details extends object = object> extends Erro
     const brands: string[] = []
     for (
       let type: unknown = new.target;
-      typeof type === 'function' && type !== Error && 'brand' in type;
+      typeof type === 'function' && type !== Error;
       type = Object.getPrototypeOf(type)
     ) {
-      brands.push(String(type.brand))
+      const brand = ownBrand(type)
+      if (brand !== undefined) brands.push(brand)
     }
     Object.defineProperty(this, BRAND, { value: brands, enumerable: false })
   }
 
+  /** A class without a brand of its own (an application's) is matched by identity, as any other class is. */
   static override [Symbol.hasInstance](value: unknown): boolean {
+    const brand = ownBrand(this)
+    if (brand === undefined) return Function.prototype[Symbol.hasInstance].call(this, value)
     return (
-      typeof value === 'object' &&
-      value !== null &&
-      ((value as Branded)[BRAND]?.includes(this.brand) ?? false)
+      typeof value === 'object' && value !== null && ((value as Branded)[BRAND]?.includes(brand) ?? false)
     )
   }
+}
+
+function ownBrand(type: object): string | undefined {
+  return Object.hasOwn(type, 'brand') ? String((type as { brand: unknown }).brand) : undefined
 }
 
 /** A turn or a leadership was lost; nothing done in its name has an effect any more (L2, T4, K4). */

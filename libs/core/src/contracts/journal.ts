@@ -25,6 +25,9 @@ export interface DeadLetter {
   record: JournalRecord
   /** When it was given up, milliseconds since the epoch by the store's clock. */
   at: number
+  /** Present if the record cannot be read: what is wrong with it. Its `message` is an empty one then, and all that can
+   * be done is to discard it (or to put it back once it was mended in the store). */
+  damaged?: string
 }
 
 export abstract class Journal {
@@ -52,8 +55,11 @@ export abstract class Journal {
    * Chats with a record that has been due for `idleMs`, or with an appointment (`Effects.wakeInMs`) that has been over
    * for `idleMs`, and that no live replica seems to be working on or waiting for: what a sweeper wakes. Each once, in
    * any order. May name chats that are being worked on; never omits a stranded one for ever.
+   * @param keyPrefix only chats whose key begins with it, so that what others left stranded in the same store does not
+   * use up `limit` (`chatKeyPrefix` makes it of a provider). Default: all. A journal that ignores it names more, and
+   * the caller passes over what is not its own.
    */
-  abstract stranded(idleMs: number, limit: number): Promise<string[]>
+  abstract stranded(idleMs: number, limit: number, keyPrefix?: string): Promise<string[]>
   abstract deadLetters(limit: number): Promise<DeadLetter[]>
   /** Puts a dead letter back with no attempts counted. False if unknown. */
   abstract retry(key: string, id: string): Promise<boolean>

@@ -9,8 +9,13 @@ export interface ChatAddress {
 }
 
 export function chatKeyOf(address: ChatAddress): string {
-  const chat = `${encodeURIComponent(address.provider)}/${encodeURIComponent(address.chatId)}`
+  const chat = `${chatKeyPrefix(address.provider)}${encodeURIComponent(address.chatId)}`
   return address.participant === undefined ? chat : `${chat}/${encodeURIComponent(address.participant)}`
+}
+
+/** What the keys of all chats of a provider begin with. */
+export function chatKeyPrefix(provider: string): string {
+  return `${encodeURIComponent(provider)}/`
 }
 
 /** @returns null if `key` was not made by `chatKeyOf`. */

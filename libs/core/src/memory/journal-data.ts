@@ -2,6 +2,7 @@
 import type { Clock } from '../contracts/clock.js'
 import type { DeadLetter, JournalRecord } from '../contracts/journal.js'
 import type { Message } from '../contracts/message.js'
+import { unreadableLetter } from '../kernel/unreadable-letter.js'
 
 interface Row {
   id: string
@@ -119,7 +120,7 @@ export class JournalData {
     for (const [key, chat] of this.chats) {
       for (const row of chat.rows.values()) {
         if (letters.length >= limit) return letters
-        if (row.status === 'dead') letters.push({ key, record: this.readLetter(row), at: row.endedAt })
+        if (row.status === 'dead') letters.push(this.readLetter(key, row))
       }
     }
     return letters
@@ -164,21 +165,11 @@ export class JournalData {
     }
   }
 
-  /** A letter that cannot be read can still be seen and discarded: its message is empty. */
-  private readLetter(row: Row): JournalRecord {
+  private readLetter(key: string, row: Row): DeadLetter {
     try {
-      return this.read(row)
-    } catch {
-      const message: Message = {
-        id: row.id,
-        chatId: '',
-        from: '',
-        type: 'other',
-        body: '',
-        isGroup: false,
-        timestamp: 0,
-      }
-      return this.read({ ...row, json: JSON.stringify(message) })
+      return { key, record: this.read(row), at: row.endedAt }
+    } catch (error) {
+      return unreadableLetter(key, row.id, row.endedAt, String(error), row)
     }
   }
 

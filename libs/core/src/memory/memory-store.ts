@@ -212,9 +212,9 @@ class MemoryJournal extends Journal {
     })
   }
 
-  stranded(idleMs: number, limit: number): Promise<string[]> {
+  stranded(idleMs: number, limit: number, keyPrefix = ''): Promise<string[]> {
     return attempt(() => {
-      const due = this.data.due(idleMs)
+      const due = this.data.due(idleMs).filter((key) => key.startsWith(keyPrefix))
       return due.filter((key) => !(this.data.turns?.isBusy(key) ?? false)).slice(0, limit)
     })
   }

@@ -6,7 +6,7 @@
  */
 import type { Clock, Timer } from '../contracts/clock.js'
 import type { Journal } from '../contracts/journal.js'
-import { parseChatKey } from '../kernel/chat-key.js'
+import { chatKeyPrefix } from '../kernel/chat-key.js'
 
 export interface JournalSweepOptions {
   journal: Journal
@@ -55,9 +55,11 @@ export class JournalSweep {
     const { journal, idleMs, provider, maySend, wake, report } = this.options
     if (!maySend()) return
     try {
-      const keys = await journal.stranded(idleMs, MOST_AT_ONCE)
+      const own = chatKeyPrefix(provider)
+      const keys = await journal.stranded(idleMs, MOST_AT_ONCE, own)
       this.failing = false
-      for (const key of keys) if (parseChatKey(key)?.provider === provider) wake(key)
+      // A custom journal may not look at the prefix.
+      for (const key of keys) if (key.startsWith(own)) wake(key)
     } catch (error) {
       // Said once per outage: the next look comes by itself.
       if (!this.failing) report(error)

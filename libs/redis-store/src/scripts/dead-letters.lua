@@ -21,16 +21,21 @@ end
 local chat, id = ARGV[3], ARGV[4]
 local member = chat .. ' ' .. id
 if call('ZREM', base .. 'dead', member) == 0 then return 0 end
-local letter = call('HGET', base .. 'dead-letters', member)
-call('HDEL', base .. 'dead-letters', member)
+local letter = call('HGET', base .. 'dead-letters', member) or ''
 local clock = call('TIME')
 local now_ms = math.floor(clock[1] * 1000 + clock[2] / 1000)
+local record = match(letter, '^%d+ %S+ (%d+ .*)$')
+if ARGV[2] == 'retry' and not record then
+  -- Nothing that could be put back: it stays for a look, and to be discarded.
+  call('ZADD', base .. 'dead', string.format('%.0f', now_ms), member)
+  return 0
+end
+call('HDEL', base .. 'dead-letters', member)
 if ARGV[2] == 'discard' then
   local window = base .. 't:' .. math.floor(now_ms / ARGV[5])
   call('HSET', window, member, string.format('%.0f', now_ms) .. ':0')
   return 1
 end
-local record = match(letter, '^%d+ %S+ (.*)$')
 local records, queue = base .. 'j:' .. chat, base .. 'jq:' .. chat
 local seq = tonumber(match(record, '^%d+'))
 local after

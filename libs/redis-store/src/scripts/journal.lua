@@ -16,7 +16,8 @@ local function fail_record(k, fence, at)
   end
   local records = base .. 'j:' .. chat
   local record = call('HMGET', records, id, id .. ' a')
-  if not record[1] then return 'B' end
+  -- A record whose content is missing would block its chat for ever: an empty one can be given up.
+  if not record[1] and (ARGV[at + 2] ~= '' or call('LINDEX', base .. 'jq:' .. chat, 0) ~= id) then return 'B' end
   local attempts = (tonumber(match(record[2] or '0', '^%d+')) or 0) + 1
   if ARGV[at + 2] ~= '' then
     local due = format('%.0f', now_ms + tonumber(ARGV[at + 2]))
@@ -24,7 +25,7 @@ local function fail_record(k, fence, at)
     if call('LINDEX', base .. 'jq:' .. chat, 0) == id then call('ZADD', base .. 'due', due, chat) end
     return 'B'
   end
-  call('HSET', base .. 'dead-letters', chat .. ' ' .. id, attempts .. ' ' .. ARGV[at + 1] .. ' ' .. record[1])
+  call('HSET', base .. 'dead-letters', chat .. ' ' .. id, attempts .. ' ' .. ARGV[at + 1] .. ' ' .. (record[1] or ''))
   call('ZADD', base .. 'dead', format('%.0f', now_ms), chat .. ' ' .. id)
   call('HDEL', records, id, id .. ' a', id .. ' e')
   call('LREM', base .. 'jq:' .. chat, 1, id)

@@ -2,11 +2,12 @@
 -- no live replica holds or waits for (D1, H10).
 --
 -- KEYS  1 holders
--- ARGV  1 base  2 idleMs  3 limit
--- Reply { chat ... }, each once. Chats somebody works on are passed over; at most a thousand of an index a call.
+-- ARGV  1 base  2 idleMs  3 limit  4 what the names of the chats begin with, escaped; empty: all
+-- Reply { chat ... }, each once. Chats somebody works on are passed over; at most a thousand of an index a call, and of
+-- others' chats fifty thousand.
 -- Invariants: none of its own; it only names, and grants are made elsewhere.
 local call, match = redis.call, string.match
-local base, limit = ARGV[1], tonumber(ARGV[3])
+local base, limit, prefix = ARGV[1], tonumber(ARGV[3]), ARGV[4]
 local clock = call('TIME')
 local now_ms = math.floor(clock[1] * 1000 + clock[2] / 1000)
 local before = string.format('%.0f', now_ms - tonumber(ARGV[2]))
@@ -29,13 +30,16 @@ local function is_kept(chat)
 end
 
 local function look(index, keep)
-  local from, seen = 0, 0
-  while #found < limit and seen < 1000 do
+  local from, seen, others = 0, 0, 0
+  while #found < limit and seen < 1000 and others < 50000 do
     local chats = call('ZRANGEBYSCORE', index, '-inf', before, 'LIMIT', from, 100)
     if #chats == 0 then return end
     for _, chat in ipairs(chats) do
-      seen = seen + 1
-      if not keep(chat) then
+      local own = chat:sub(1, #prefix) == prefix
+      if own then seen = seen + 1 else others = others + 1 end
+      if not own then
+        from = from + 1
+      elseif not keep(chat) then
         call('ZREM', index, chat)
       else
         from = from + 1

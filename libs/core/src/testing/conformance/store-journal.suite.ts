@@ -137,6 +137,21 @@ function journalTests({ it, expect }: TestApi, fixture: StoreFixture): void {
       expect(await journal.stranded(100, 0)).toEqual([])
     }),
   )
+
+  it(
+    'D1: what one bot left stranded does not hide that of another one in the same store',
+    onStore(fixture, async (store, bed) => {
+      const journal = journalOf(store)
+      for (const chat of ['1', '2', '3', '4', '5']) await journal.record(`line%3Aa/${chat}`, message('m1'))
+      await journal.record('line%3Ab/1', message('m1'))
+      await journal.record('line%3Aab/1', message('m1'))
+      await bed.pass(150)
+      expect(await journal.stranded(100, 2, 'line%3Ab/')).toEqual(['line%3Ab/1'])
+      expect(await journal.stranded(100, 2, 'line%3Ac/')).toEqual([])
+      expect((await journal.stranded(100, 10, 'line%3Aa/')).length).toBe(5)
+      expect((await journal.stranded(100, 10)).length).toBe(7)
+    }),
+  )
 }
 
 function outboxTests({ it, expect }: TestApi, fixture: StoreFixture): void {
