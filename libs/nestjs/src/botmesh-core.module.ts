@@ -43,7 +43,7 @@ const HOOKS_GRACE_MS = 1000
     LeaderJobs,
     ShutdownHooks,
   ],
-  exports: [BotRegistry, BotmeshHealthIndicator],
+  exports: [BotRegistry, BotmeshHealthIndicator, LeaderJobs],
 })
 export class BotmeshCoreModule
   implements OnModuleInit, OnApplicationBootstrap, OnModuleDestroy, OnApplicationShutdown

@@ -30,6 +30,7 @@ export {
   type HandlerOptions,
 } from './decorators/handlers.js'
 export { LeaderOnly, type LeaderOnlyOptions } from './decorators/leader-only.js'
+export { LeaderJobs } from './schedule/leader-jobs.js'
 export type { BotSelection } from './decorators/metadata.js'
 export { BotmeshHealthIndicator, type IndicatorResult } from './health/botmesh-health.indicator.js'
 export type { BotReport, HealthBody } from './health/health-report.js'

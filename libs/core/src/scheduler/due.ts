@@ -59,7 +59,10 @@ export function nextStep(state: TaskState | null, when: Occurrences, policy: Tas
   if (state.settled > now + (when.everyMs === null ? DAY : policy.graceMs)) return anew('clock')
   if (next > now) return { type: 'wait', until: next }
   const chosen = choose(state.settled, next, when, policy, now)
-  if (chosen === next) return { type: 'run', occurrence: next, attempt: 1 }
+  // Of an interval the one stands for those before it; else they are left out first, and that is told.
+  const standsForAll = when.everyMs !== null && policy.catchUp !== 'all'
+  if (chosen !== null && (chosen === next || standsForAll))
+    return { type: 'run', occurrence: chosen, attempt: 1 }
   const settled = chosen === null ? lastBefore(when, state.settled, now + 1, next) : chosen - 1
   const to = chosen === null ? settled : lastBefore(when, state.settled, chosen, next)
   // For intervals the settled instant is always an occurrence: the grid is counted from it.

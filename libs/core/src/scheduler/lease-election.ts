@@ -28,6 +28,9 @@ import {
 } from '../kernel/lease-term.js'
 import type { Leases } from './options.js'
 
+/** Of a renewal that failed, in a lease. */
+const RETRIES = 12
+
 export interface LeaseElectionOptions {
   leases: Leases
   leaseMs: number
@@ -147,7 +150,7 @@ class LeaseCandidacy implements Candidacy {
 class HeldLease implements Leadership {
   readonly fence: number
   private readonly controller = new AbortController()
-  private readonly renewal: { timer: Timer | null } = { timer: null }
+  private renewal: Timer | null = null
   private trust: Timer | null = null
   private ended: LeaseLostError | null = null
 
@@ -197,9 +200,9 @@ class HeldLease implements Leadership {
     this.trust = this.options.clock.setTimeout(look, leftMs, { background: true })
   }
 
-  private renewLater(): void {
-    const everyMs = renewEveryMs(this.options.leaseMs)
-    this.renewal.timer = this.options.clock.setTimeout(() => void this.renew(), everyMs, { background: true })
+  private renewLater(ms = renewEveryMs(this.options.leaseMs)): void {
+    this.renewal?.cancel()
+    this.renewal = this.options.clock.setTimeout(() => void this.renew(), ms, { background: true })
   }
 
   /** Never rejects. Does not wait for one that hangs: the next comes in time. */
@@ -215,7 +218,10 @@ class HeldLease implements Leadership {
       this.term = laterTerm(this.term, term)
       this.watch()
     } catch (error) {
+      if (this.ended !== null) return
       logger.warn({ err: error, name: this.name }, 'a lease could not be renewed; trying again')
+      // Sooner than a third: what is left is little.
+      this.renewLater(leaseMs / RETRIES)
     }
   }
 
@@ -226,7 +232,7 @@ class HeldLease implements Leadership {
   }
 
   private end(reason: LeaseLostReason): LeaseLostError {
-    this.renewal.timer?.cancel()
+    this.renewal?.cancel()
     this.trust?.cancel()
     this.ended = new LeaseLostError(this.name, reason, { fence: this.fence })
     return this.ended

@@ -16,7 +16,9 @@ export interface LeaderOnlyOptions {
 /**
  * Replicas elect one leader per name, for as long as it lives; elsewhere a call resolves to undefined at once.
  * Without coordination every process is its own leader. An occurrence that falls between a leader's death and the
- * next election (at most `leaseMs`) is missed: what must not be missed belongs to the scheduler.
+ * next election (at most `leaseMs`) is missed: what must not be missed belongs to the scheduler (`bot.schedule` with an
+ * `id`). It is the method that is wrapped, so a job made by hand that calls it is led too; for other functions of such
+ * jobs there is `LeaderJobs.wrap`.
  * @param name of the job; the election is `job:<name>`. Default `Class.method`.
  */
 export function LeaderOnly(name?: string, options: LeaderOnlyOptions = {}): MethodDecorator {

@@ -1,0 +1,110 @@
+/** Durable tasks over real processes and a real Redis: kill -9, a freeze, an orderly end (J1). */
+import { describe, expect, it } from '@jest/globals'
+import { sharedRedisUrl, spawnReplica, waitFor, type Replica, type ReplicaEvent } from '../support/index.js'
+import { freshPrefix } from './support/bots.js'
+
+const SCRIPT = new URL('./support/task-replica.ts', import.meta.url)
+const LEASE_MS = 1200
+const MINUTE = 60_000
+
+class Team {
+  readonly members = new Map<string, Replica>()
+  private readonly prefix = freshPrefix()
+
+  constructor(private readonly place: 'coordinator' | 'leases') {}
+
+  async join(...names: string[]): Promise<void> {
+    const env = {
+      REDIS_URL: await sharedRedisUrl(),
+      PREFIX: this.prefix,
+      PLACE: this.place,
+      LEASE_MS: String(LEASE_MS),
+    }
+    for (const name of names) this.members.set(name, spawnReplica(SCRIPT, { ...env, REPLICA_ID: name }))
+    await Promise.all([...this.members.values()].map((one) => one.next('started', { timeoutMs: 40_000 })))
+  }
+
+  told(event: string): ReplicaEvent[] {
+    const all = [...this.members.values()].flatMap(({ events }) =>
+      events.filter((one) => one.event === event),
+    )
+    return all.sort((x, y) => Number(x['at']) - Number(y['at']))
+  }
+
+  until(event: string, what: string, where: (one: ReplicaEvent) => boolean): Promise<ReplicaEvent> {
+    return waitFor(() => this.told(event).find(where), { what, timeoutMs: 20_000 })
+  }
+
+  get(event: ReplicaEvent): Replica {
+    return this.members.get(String(event['by'])) as Replica
+  }
+}
+
+describe.each(['coordinator', 'leases'] as const)('led through %s', (place) => {
+  it(
+    'scenario 32: kill -9 of the leader: each second is run, none by two at a time, none missed',
+    async () => {
+      const team = new Team(place)
+      await team.join('a', 'b', 'c')
+      await waitFor(() => team.told('ticked').length >= 3, { what: 'three seconds' })
+      const dead = team.told('ticked').at(-1) as ReplicaEvent
+      await team.get(dead).kill()
+      const killed = Date.now()
+      await team.until(
+        'ticked',
+        'ticks three seconds after the death',
+        (one) => Number(one['due']) > killed + 3000,
+      )
+      const done = team.told('ticked').map((one) => Number(one['due']))
+      const [first = 0, last = 0] = [done[0], done.at(-1)]
+      expect(done).toEqual(Array.from({ length: (last - first) / 1000 + 1 }, (_, n) => first + n * 1000))
+      const successor = team.told('ticked').find((one) => Number(one['at']) > killed)
+      expect(Number(successor?.['at']) - killed).toBeLessThan(LEASE_MS * 2 + 1000)
+      expect(Number(successor?.['fence'])).toBeGreaterThan(Number(dead['fence']))
+      expect([...team.told('missed'), ...team.told('error')]).toEqual([])
+      // An orderly end hands over at once.
+      const leader = team.get(team.told('ticked').at(-1) as ReplicaEvent)
+      expect((await leader.terminate()).code).toBe(0)
+      const ended = Date.now()
+      const next = await team.until(
+        'tick',
+        'the third one goes on',
+        (one) => team.get(one) !== leader && Number(one['at']) > ended,
+      )
+      expect(Number(next['due'])).toBeGreaterThan(ended - 5000)
+    },
+    MINUTE,
+  )
+
+  it(
+    'scenario 33: a long task keeps its lease; frozen, it is taken over, and its late write is refused by its fence',
+    async () => {
+      const team = new Team(place)
+      await team.join('a', 'b')
+      const kept = await team.until('wrote', 'a long run', () => true)
+      expect(kept).toMatchObject({ accepted: true, aborted: false, attempt: 1 })
+      const seen = team.told('long').length
+      const begun = await team.until('long', 'another long run', () => team.told('long').length > seen)
+      const frozen = team.get(team.told('long').at(-1) as ReplicaEvent)
+      expect(frozen).toBe(team.get(begun))
+      const held = team.told('long').at(-1) as ReplicaEvent
+      frozen.pause()
+      const over = await team.until('wrote', 'the successor writes', (one) => one['due'] === held['due'])
+      expect(over).toMatchObject({ accepted: true, attempt: 2 })
+      expect(team.get(over)).not.toBe(frozen)
+      frozen.resume()
+      const late = await frozen.next('wrote', {
+        where: (one) => one['due'] === held['due'],
+        timeoutMs: 10_000,
+      })
+      expect(late).toMatchObject({ accepted: false, aborted: true, attempt: 1 })
+      // What the frozen one thought it had done is not what the store remembers: the next run is the successor's.
+      const last = await team.until('long', 'the next run', (one) => Number(one['at']) > Number(late['at']))
+      expect(team.get(last)).not.toBe(frozen)
+      expect(last['attempt']).toBe(1)
+      for (const member of team.members.values()) expect((await member.terminate()).code).toBe(0)
+      expect(team.told('error')).toEqual([])
+    },
+    MINUTE,
+  )
+})
