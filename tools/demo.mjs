@@ -6,9 +6,11 @@
  *   npm run demo -- --replay         webhook bodies from a file, one replica killed, one frozen; ends with a summary
  *   npm run demo -- --in-process     as where there is no Redis: three replicas in one process
  *   npm run demo -- --port=8080      the balancer's port, default 3000 (or a free one)
+ *   npm run demo -- --verbose        also every line that a replica logs; --lease-ms=N: leases of N milliseconds
  */
 import { spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
+import { readSettings } from './demo/settings.mjs'
 import { install } from './stages/install.mjs'
 import { runQuietly } from './stages/run.mjs'
 
@@ -18,6 +20,12 @@ process.chdir(root)
 const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
 if (major < 20 || (major === 20 && minor < 19)) {
   console.error(`Node 20.19 or later is needed; this is ${process.version}.`)
+  process.exit(1)
+}
+try {
+  readSettings(process.argv.slice(2)) // Before minutes of installing.
+} catch (error) {
+  console.error(error instanceof Error ? error.message : error)
   process.exit(1)
 }
 for (const [what, stage] of /** @type {const} */ ([

@@ -9,6 +9,7 @@
  *
  * The last line is `N passed, N failed`: Jest's tests, and one for each other stage.
  */
+import { readArguments as read } from './arguments.mjs'
 import { MissingServersError, provideServers } from './servers.mjs'
 import { install } from './stages/install.mjs'
 import { installs } from './stages/installs.mjs'
@@ -92,16 +93,14 @@ function readArguments(args) {
   }
   const isCi = !['', '0', 'false'].includes(process.env.CI ?? '')
   let names = STAGES.filter(({ onlyCi = false }) => isCi || !onlyCi).map(({ name }) => name)
-  for (const argument of own) {
-    const [option, value = ''] = argument.split('=')
-    if (option === '--yes') session.yes = true
-    else if (option === '--limit' && Number(value) > 0) session.limitMs = Number(value) * 60_000
-    else if (option === '--only') names = value.split(',')
-    else
-      throw new Error(
-        `Unknown argument ${argument}. Known: --yes, --only=<stages>, --limit=<minutes>, -- <for Jest>`,
-      )
-  }
+  const given = read(own, {
+    yes: { kind: 'switch' },
+    only: { kind: 'text', what: 'a list of stages' },
+    limit: { kind: 'number', least: 1, most: 24 * 60 },
+  })
+  session.yes = given.yes === true
+  if (given.limit !== undefined) session.limitMs = Number(given.limit) * 60_000
+  if (given.only !== undefined) names = String(given.only).split(',')
   const chosen = new Set()
   for (const name of names) choose(name, chosen)
   return { session, names: chosen }

@@ -1,5 +1,6 @@
 /** The interactive part: what is printed and which keys do what. Works without a terminal too (then no keys). */
 import type { Mesh } from './mesh.js'
+import { readableKey } from './readable-key.js'
 import type { DemoReplica, ReplicaEvent } from './replica.js'
 
 const KEYS = `
@@ -114,11 +115,11 @@ function describe(event: ReplicaEvent): string | undefined {
   }
   switch (event.event) {
     case 'handled':
-      return `${text('chat')}  message ${text('messageId')}  fence ${text('fence')}  before: ${text('previousHolder')}`
+      return `${readableKey(text('chat'))}  message ${text('messageId')}  fence ${text('fence')}  before: ${text('previousHolder')}`
     case 'handover':
-      return `${text('chat')}  conversation "${text('conversation')}" ${text('outcome')}`
+      return `${readableKey(text('chat'))}  conversation "${text('conversation')}" ${text('outcome')}`
     case 'lease-lost':
-      return `${text('key')}  lost: ${text('reason')}`
+      return `${readableKey(text('key'))}  lost: ${text('reason')}`
     case 'stock-report':
       return `leads; sold so far: ${text('orders')} orders, ${text('pieces')} pieces`
     case 'error':

@@ -9,7 +9,7 @@ import { replay } from './replay.js'
 import { ReplicaInProcess, loadShop } from './replica-in-process.js'
 import { ReplicaProcess } from './replica-process.js'
 import type { DemoReplica, OnEvent } from './replica.js'
-import { readSettings, type DemoSettings } from './settings.js'
+import { readSettings, type DemoSettings } from './settings.mjs'
 
 const NAMES = ['a', 'b', 'c']
 const print = (line: string) => process.stdout.write(`${line}\n`)

@@ -10,7 +10,7 @@ import { People, pause } from './replay/people.js'
 import { Platforms } from './replay/platforms.js'
 import { readStory } from './replay/story.js'
 import { findingsOf, isClean, renderFindings, type HandledEvent } from './replay/summary.js'
-import type { DemoSettings } from './settings.js'
+import type { DemoSettings } from './settings.mjs'
 
 export type StartMesh = (
   settings: DemoSettings,

@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { NestFactory } from '@nestjs/core'
 import type { NestExpressApplication } from '@nestjs/platform-express'
 import { MemoryStore, systemRandom, type Coordinator, type Store } from '@botmesh/core'
+import type { BaileysProvider } from '@botmesh/baileys'
 import { createLogger, NestLines } from './logging/pino-logger.js'
 import type { InProcessMesh, ShopOptions } from './settings.js'
 import { ShopModule } from './shop.module.js'
@@ -34,8 +35,9 @@ export async function createShop(options: ShopOptions = {}): Promise<Shop> {
     pretty: options.prettyLogs ?? process.stdout.isTTY,
   })
   const { store, coordinator } = await backendOf(options, replicaId)
+  const whatsappWeb = await whatsappWebOf(options)
   const app = await NestFactory.create<NestExpressApplication>(
-    ShopModule.with({ options, store, coordinator, logger }),
+    ShopModule.with({ options, store, coordinator, logger, whatsappWeb }),
     { logger: new NestLines(logger), abortOnError: false },
   )
   // With an exit code of 0, not the signal's: an orderly stop is no failure.
@@ -66,4 +68,10 @@ async function backendOf(
   }
   const { store } = options.mesh ?? createMesh()
   return { store, coordinator: store.coordinator({ replicaId, leaseMs }) }
+}
+
+async function whatsappWebOf({ whatsappWeb }: ShopOptions): Promise<BaileysProvider | undefined> {
+  if (whatsappWeb === undefined) return undefined
+  const { BaileysProvider } = await import('@botmesh/baileys')
+  return new BaileysProvider(whatsappWeb)
 }

@@ -17,6 +17,8 @@ if (script !== undefined && realpathSync(script) === fileURLToPath(import.meta.u
     process.stdout.write(
       `${JSON.stringify({ event: 'listening', port, replica: replicaId, pid: process.pid })}\n`,
     )
+    // For launchers that wait for it, such as PM2.
+    process.send?.('ready')
   } catch (error) {
     process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`)
     process.exitCode = 1

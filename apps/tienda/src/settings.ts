@@ -18,9 +18,17 @@ export interface WhatsAppSettings {
 
 export interface TelegramSettings {
   token: string
-  webhookSecret: string
+  /** Absent: long polling, by the leader alone. */
+  webhookSecret?: string
   /** Another address of the Bot API, such as a double's. */
   apiRoot?: string
+}
+
+/** WhatsApp as a device that is paired with a phone: one replica is connected, the others stand by. */
+export interface WhatsAppWebSettings {
+  session: string
+  /** Where the session is kept; with several replicas a folder that all of them see. */
+  folder?: string
 }
 
 export interface ShopOptions {
@@ -42,6 +50,9 @@ export interface ShopOptions {
   webchatSecret?: string
   whatsapp?: WhatsAppSettings
   telegram?: TelegramSettings
+  whatsappWeb?: WhatsAppWebSettings
+  /** `ready`: standbys of an exclusive transport count as ready, as a rolling deploy needs it. Default `not-ready`. */
+  healthStandby?: 'ready' | 'not-ready'
   /** Default `info`. */
   logLevel?: string
   /** Readable instead of JSON. Default: if standard output is a terminal. */
@@ -58,10 +69,14 @@ export function settingsFrom(env: Env): ShopOptions {
     appSecret: 'WHATSAPP_APP_SECRET',
     verifyToken: 'WHATSAPP_VERIFY_TOKEN',
   })
-  const telegram = group(env, 'TELEGRAM', {
-    token: 'TELEGRAM_TOKEN',
-    webhookSecret: 'TELEGRAM_WEBHOOK_SECRET',
-  })
+  const telegram = group(env, 'TELEGRAM', { token: 'TELEGRAM_TOKEN' })
+  const webhookSecret = text(env, 'TELEGRAM_WEBHOOK_SECRET')
+  if (webhookSecret !== undefined && telegram === undefined) {
+    throw new ConfigError('TELEGRAM is only half configured: TELEGRAM_TOKEN is missing.', {
+      option: 'TELEGRAM_TOKEN',
+    })
+  }
+  const session = text(env, 'WHATSAPP_WEB_SESSION')
   return {
     port: portOf(text(env, 'PORT') ?? '3000'),
     ...optional('host', text(env, 'HOST')),
@@ -77,7 +92,17 @@ export function settingsFrom(env: Env): ShopOptions {
       : { whatsapp: { ...whatsapp, ...optional('graphUrl', text(env, 'WHATSAPP_GRAPH_URL')) } }),
     ...(telegram === undefined
       ? {}
-      : { telegram: { ...telegram, ...optional('apiRoot', text(env, 'TELEGRAM_API_ROOT')) } }),
+      : {
+          telegram: {
+            ...telegram,
+            ...optional('webhookSecret', webhookSecret),
+            ...optional('apiRoot', text(env, 'TELEGRAM_API_ROOT')),
+          },
+        }),
+    ...(session === undefined
+      ? {}
+      : { whatsappWeb: { session, ...optional('folder', text(env, 'WHATSAPP_WEB_FOLDER')) } }),
+    ...optional('healthStandby', standby(env)),
   }
 }
 
@@ -90,6 +115,15 @@ function duration(env: Env, name: string): number | undefined {
   const value = text(env, name)
   if (value === undefined) return undefined
   return parseDuration(name, /^\d+$/.test(value) ? Number(value) : value, { minMs: 1000 })
+}
+
+function standby(env: Env): 'ready' | 'not-ready' | undefined {
+  const value = text(env, 'HEALTH_STANDBY')
+  if (value === undefined || value === 'ready' || value === 'not-ready') return value
+  throw new ConfigError(`HEALTH_STANDBY is ${describeValue(value)}; accepted: ready, not-ready.`, {
+    option: 'HEALTH_STANDBY',
+    value,
+  })
 }
 
 function portOf(value: string): number {

@@ -3,6 +3,7 @@ import { Global, Module, type DynamicModule } from '@nestjs/common'
 import { EventEmitterModule } from '@nestjs/event-emitter'
 import { ScheduleModule } from '@nestjs/schedule'
 import type { Coordinator, Provider, Store } from '@botmesh/core'
+import type { BaileysProvider } from '@botmesh/baileys'
 import { MetaProvider } from '@botmesh/meta'
 import { BotmeshModule, DEFAULT_BOT, type BotmeshModuleOptions } from '@botmesh/nestjs'
 import { TelegramProvider } from '@botmesh/telegram'
@@ -14,7 +15,7 @@ import { OrderFlow } from './conversations/order.flow.js'
 import { Survey } from './conversations/survey.js'
 import { StockReport } from './jobs/stock-report.js'
 import { ChatLog } from './logging/chat-log.js'
-import { PINO } from './logging/pino-logger.js'
+import { botLines, PINO } from './logging/pino-logger.js'
 import { Orders } from './orders.js'
 import type { ShopOptions } from './settings.js'
 
@@ -23,6 +24,8 @@ export interface ShopParts {
   store: Store
   coordinator: Coordinator
   logger: Logger
+  /** Made by the caller, because its library is loaded only where it is used. */
+  whatsappWeb?: BaileysProvider | undefined
 }
 
 @Global()
@@ -34,7 +37,7 @@ export class ShopModule {
       imports: [
         EventEmitterModule.forRoot(),
         ScheduleModule.forRoot(),
-        ...transportsOf(parts.options).map(([name, provider, path]) =>
+        ...transportsOf(parts).map(([name, provider, path]) =>
           BotmeshModule.forRoot(botOf(parts, name, provider, path)),
         ),
       ],
@@ -53,8 +56,8 @@ export class ShopModule {
   }
 }
 
-function transportsOf(options: ShopOptions): [name: string, provider: Provider, webhook?: string][] {
-  const { webchatSecret, whatsapp, telegram } = options
+function transportsOf(parts: ShopParts): [name: string, provider: Provider, webhook?: string][] {
+  const { webchatSecret, whatsapp, telegram } = parts.options
   const transports: [string, Provider, string?][] = [
     [
       DEFAULT_BOT,
@@ -74,11 +77,13 @@ function transportsOf(options: ShopOptions): [name: string, provider: Provider, 
     const provider = new TelegramProvider({
       token,
       account: 'tienda',
-      webhook: { secret: webhookSecret },
+      ...(webhookSecret === undefined ? {} : { webhook: { secret: webhookSecret } }),
       ...(apiRoot === undefined ? {} : { apiRoot }),
     })
-    transports.push(['telegram', provider, '/webhooks/telegram'])
+    const path = webhookSecret === undefined ? undefined : '/webhooks/telegram'
+    transports.push(['telegram', provider, path])
   }
+  if (parts.whatsappWeb !== undefined) transports.push(['whatsapp-web', parts.whatsappWeb])
   return transports
 }
 
@@ -91,7 +96,8 @@ function botOf(parts: ShopParts, name: string, provider: Provider, path?: string
     coordination: { coordinator, handover: { fallback: 'notify' } },
     durability: options.durability ?? false,
     locale: 'es',
-    logger: logger.child({ bot: name }),
+    ...(options.healthStandby === undefined ? {} : { health: { standby: options.healthStandby } }),
+    logger: botLines(logger, name),
     ...(path === undefined ? {} : { webhooks: { path } }),
   }
 }

@@ -1,43 +1,9 @@
 /** Long polling against the double: one poller, nothing lost, quick to go and quick to come (P1, 18, 20, 21). */
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
+import { describe, expect, it } from '@jest/globals'
 import { CoordinationUnavailableError, LeaseLostError } from '@botmesh/core'
 import { RecordingSink } from '@botmesh/core/testing'
-import { TelegramProvider } from '@botmesh/telegram'
-import { TelegramApiDouble } from '../../../test/doubles/telegram-api.js'
 import { HeldClock } from './held-clock.js'
-import { TOKEN } from './samples.js'
-
-let telegram: TelegramApiDouble
-const started: TelegramProvider[] = []
-
-beforeEach(async () => {
-  telegram = await new TelegramApiDouble({ token: TOKEN }).listen()
-})
-afterEach(async () => {
-  await Promise.all(started.splice(0).map((provider) => provider.stop()))
-  await telegram.close()
-})
-
-function make(options: object = {}): TelegramProvider {
-  const provider = new TelegramProvider({
-    token: TOKEN,
-    account: 'tienda',
-    apiRoot: telegram.url,
-    ...options,
-  })
-  started.push(provider)
-  return provider
-}
-
-/** A replica that leads: its provider polls until `lead` is aborted or it is stopped. */
-async function lead(options: { sink?: RecordingSink } = {}) {
-  const provider = make()
-  const sink = options.sink ?? new RecordingSink()
-  const leadership = new AbortController()
-  await provider.start(sink, leadership.signal)
-  await sink.until(() => provider.state.status === 'open')
-  return { provider, sink, leadership }
-}
+import { lead, make, telegram } from './polling-replica.js'
 
 /** Holds up whatever the runtime is given until it is opened. */
 function gateOf(sink: RecordingSink) {

@@ -1,43 +1,11 @@
 /** Long polling when Telegram refuses: another poller, a bad token, too many calls, nobody there (P3, scenario 18). */
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
+import { describe, expect, it } from '@jest/globals'
 import { ProviderError } from '@botmesh/core'
 import { RecordingSink } from '@botmesh/core/testing'
 import { TelegramProvider } from '@botmesh/telegram'
-import { TelegramApiDouble } from '../../../test/doubles/telegram-api.js'
 import { HeldClock } from './held-clock.js'
+import { lead, make, telegram } from './polling-replica.js'
 import { TOKEN } from './samples.js'
-
-let telegram: TelegramApiDouble
-const started: TelegramProvider[] = []
-
-beforeEach(async () => {
-  telegram = await new TelegramApiDouble({ token: TOKEN }).listen()
-})
-afterEach(async () => {
-  await Promise.all(started.splice(0).map((provider) => provider.stop()))
-  await telegram.close()
-})
-
-function make(options: object = {}): TelegramProvider {
-  const provider = new TelegramProvider({
-    token: TOKEN,
-    account: 'tienda',
-    apiRoot: telegram.url,
-    ...options,
-  })
-  started.push(provider)
-  return provider
-}
-
-/** A replica that leads: its provider polls until `lead` is aborted or it is stopped. */
-async function lead(options: { sink?: RecordingSink } = {}) {
-  const provider = make()
-  const sink = options.sink ?? new RecordingSink()
-  const leadership = new AbortController()
-  await provider.start(sink, leadership.signal)
-  await sink.until(() => provider.state.status === 'open')
-  return { provider, sink, leadership }
-}
 
 describe('when Telegram refuses', () => {
   it('409: another poller came later: backs off, reports closed, does not fight', async () => {
@@ -127,17 +95,16 @@ describe('when Telegram refuses', () => {
   })
 
   it('an unreachable server is tried again, quietly, with the token in no log', async () => {
-    const { url } = telegram
+    const port = Number(new URL(telegram.url).port)
+    const provider = make()
     await telegram.close()
     const clock = new HeldClock()
     const sink = new RecordingSink({ clock })
-    const provider = new TelegramProvider({ token: TOKEN, apiRoot: url })
-    started.push(provider)
     await provider.start(sink, new AbortController().signal)
     await sink.until(() => provider.state.status === 'closed')
     expect(provider.state).toMatchObject({ reason: 'unreachable: network failure (ECONNREFUSED)' })
     expect(JSON.stringify([sink.states, sink.logs])).not.toContain(TOKEN)
-    telegram = await new TelegramApiDouble({ token: TOKEN }).listen(Number(new URL(url).port))
+    await telegram.listen(port)
     await clock.armed()
     clock.advance(clock.nextMs!)
     await sink.until(() => provider.state.status === 'open')

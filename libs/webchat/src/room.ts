@@ -1,6 +1,8 @@
 /**
  * A visitor as this replica sees them: their open sockets here, in one place so that messages of two tabs keep
- * one order, and so that one subscription to the log serves all of them. Lives while a socket is open.
+ * one order, and so that one subscription to the log serves all of them. Lives while a
+ * socket is open, and while a message of theirs is being accepted: a page that reconnects at once finds the same room, so
+ * that what it resends is not handed over beside, or before, what it had sent.
  */
 import type { Clock, MessageLog, ProviderSink } from '@botmesh/core'
 import { inboundId, parseInbound } from './parse-inbound.js'
@@ -57,10 +59,15 @@ export class Room {
     await this.subscribing
   }
 
-  /** @returns true if that was the last one: the room is then closed for good. */
+  /** @returns true if that was the last one: the room may be closed once it is idle. */
   leave(member: RoomMember): boolean {
     this.members.delete(member)
     return this.members.size === 0
+  }
+
+  /** Resolves when no message is being accepted; with nobody in it none will come. */
+  async idle(): Promise<void> {
+    await this.queue
   }
 
   async close(): Promise<void> {

@@ -131,11 +131,18 @@ export class WebchatServer {
     this.connections.delete(connection)
     const room = connection.room
     if (room !== undefined && room.leave(connection)) {
-      this.rooms.delete(room.visitorId)
-      const closing: Promise<void> = room.close().finally(() => this.closing.delete(closing))
+      const closing: Promise<void> = this.retire(room).finally(() => this.closing.delete(closing))
       this.closing.add(closing)
     }
     if (this.connections.size === 0) this.emptied?.()
+  }
+
+  /** Closes a room that everybody left, unless the visitor is back by the time that its last message is accepted. */
+  private async retire(room: Room): Promise<void> {
+    await room.idle()
+    if (room.members.size > 0 || this.rooms.get(room.visitorId) !== room) return
+    this.rooms.delete(room.visitorId)
+    await room.close()
   }
 
   private scheduleHeartbeat(sink: ProviderSink): void {

@@ -81,6 +81,33 @@ describe('a web chat on one replica', () => {
     expect(page.texts('visitor')).toEqual(['hola'])
   })
 
+  it('a page that reconnects while its message is being taken goes on in the same order, and is shown it once', async () => {
+    const chat = await start()
+    let takeFirst = () => {}
+    let taking = () => {}
+    const reached = new Promise<void>((resolve) => (taking = resolve))
+    chat.accept = () => {
+      taking()
+      chat.accept = async () => {}
+      return new Promise((resolve) => (takeFirst = resolve))
+    }
+    const page = await Page.join(chat.url)
+    page.say('one', 'cid-00000001')
+    await reached
+    page.socket.terminate()
+    await page.closed
+    while (chat.provider.connections > 0) await new Promise((resolve) => setImmediate(resolve))
+    const again = await Page.join(chat.url, { visitor: page.visitor, after: null })
+    again.say('one', 'cid-00000001') // Its acknowledgement never came.
+    again.say('two', 'cid-00000002')
+    again.push({ t: 'ping' })
+    await again.next('pong')
+    takeFirst()
+    await again.next('ack', (ack) => ack.cid === 'cid-00000002')
+    expect(chat.messages.map((one) => one.body)).toEqual(['one', 'one', 'two'])
+    expect(again.texts('visitor')).toEqual(['one', 'two'])
+  })
+
   it('scenario 21: start twice is one set of sockets; stop is idempotent; start after stop works', async () => {
     const chat = await start()
     await chat.start()

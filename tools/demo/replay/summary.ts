@@ -1,4 +1,6 @@
 /** What the replay found out: compares what people were told with what they had to be told. Pure. */
+import { chatOf } from '../readable-key.js'
+
 export interface HandledEvent {
   replica: string
   chat: string
@@ -47,7 +49,7 @@ export function findingsOf(evidence: Evidence): Findings {
     expectedReplies += expected.length
     compare(chat, expected, got, lost, doubled)
     const by = [
-      ...new Set(evidence.handled.filter((one) => addressOf(one.chat) === chat).map((one) => one.replica)),
+      ...new Set(evidence.handled.filter((one) => chatOf(one.chat) === chat).map((one) => one.replica)),
     ]
     perChat.push({ chat, replies: got.length, expected: expected.length, by })
   }
@@ -115,11 +117,6 @@ function orderViolations(handled: readonly HandledEvent[]): string[] {
     }
   }
   return violations
-}
-
-/** `<provider>/<chat>`, percent-encoded → chat. */
-function addressOf(key: string): string {
-  return decodeURIComponent(key.split('/')[1] ?? '')
 }
 
 function countBy(names: readonly string[]): Record<string, number> {

@@ -1,4 +1,7 @@
-/** A job that one replica does for all: counts what was sold, as long as it lives; then another one does. */
+/**
+ * A job that one replica does for all: counts what was sold, as long as it lives; then another one does. It speaks
+ * when it begins and when something was sold.
+ */
 import { Inject, Injectable } from '@nestjs/common'
 import { EventEmitter2 } from '@nestjs/event-emitter'
 import { Interval } from '@nestjs/schedule'
@@ -11,6 +14,8 @@ const EVERY_MS = 5000
 
 @Injectable()
 export class StockReport {
+  private told = ''
+
   constructor(
     private readonly orders: Orders,
     private readonly events: EventEmitter2,
@@ -23,6 +28,9 @@ export class StockReport {
     const orders = await this.orders.all()
     const pieces = orders.reduce((sum, one) => sum + one.quantity, 0)
     const sold = { orders: orders.length, pieces }
+    const news = JSON.stringify(sold)
+    if (news === this.told) return
+    this.told = news
     this.log.info({ event: 'stock-report', ...sold }, 'sold so far')
     this.events.emit('stock-report', sold)
   }

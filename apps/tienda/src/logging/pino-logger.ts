@@ -1,5 +1,6 @@
 /** One pino for everything: the shop's own lines, Botmesh's, and Nest's. */
 import type { LoggerService } from '@nestjs/common'
+import type { Logger as BotmeshLogger } from '@botmesh/core'
 import { pino, type Logger } from 'pino'
 import pretty from 'pino-pretty'
 
@@ -13,6 +14,16 @@ export function createLogger(options: { replica: string; level?: string; pretty?
   return options.pretty === true
     ? pino(settings, pretty({ sync: true, ignore: 'pid,hostname' }))
     : pino(settings, pino.destination({ fd: 1, sync: true }))
+}
+
+/** A bot's lines, each with its name. Not a child of pino: a line that names the bot itself would name it twice. */
+export function botLines(target: Logger, bot: string): BotmeshLogger {
+  return {
+    debug: (details, message) => target.debug({ bot, ...details }, message),
+    info: (details, message) => target.info({ bot, ...details }, message),
+    warn: (details, message) => target.warn({ bot, ...details }, message),
+    error: (details, message) => target.error({ bot, ...details }, message),
+  }
 }
 
 /** Nest's own lines, at `debug` unless they matter: a replica's log is about chats. */
