@@ -92,6 +92,7 @@ const KNOWN: Record<keyof BotmeshModuleOptions, true> = {
   logger: true,
   drainMs: true,
   maxWaitingPerChat: true,
+  maxWaiting: true,
   clock: true,
   random: true,
 }

@@ -76,8 +76,15 @@ export interface BotConfig {
   userState?: 'auto' | 'always'
   /** Bounds `stop()`. Default 10 s. */
   drainMs?: Duration
-  /** Most messages of one chat that may wait on this replica; more are refused and reported. Default 1,000. */
+  /**
+   * Most messages of one chat that may wait or be worked on at this replica (scenario 35). More are refused: a webhook
+   * answers 503 and the platform delivers them again; `error` tells the first one at once, then once a second how many
+   * (`CoordinationUnavailableError`, why `overflow`, with `limit` and `refused`). Default 1,000.
+   */
   maxWaitingPerChat?: number
+  /** The same for all chats of this replica together. What waits is kept in memory: some 3 KB a message and its text.
+   * Default 20,000. */
+  maxWaiting?: number
   clock?: Clock
   random?: Random
 }

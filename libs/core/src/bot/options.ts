@@ -38,6 +38,7 @@ export interface ResolvedOptions {
   logger: Logger
   drainMs: number
   maxWaitingPerChat: number
+  maxWaiting: number
   clock: Clock
   random: Random
 }
@@ -56,6 +57,7 @@ const KNOWN = [
   'userState',
   'drainMs',
   'maxWaitingPerChat',
+  'maxWaiting',
   'clock',
   'random',
 ]
@@ -93,6 +95,7 @@ export function resolveOptions(config: BotConfig, makeStore: () => Store): Resol
     logger: config.logger ?? consoleLogger,
     drainMs: parseDuration('drainMs', config.drainMs ?? '10s'),
     maxWaitingPerChat: atLeastOne('maxWaitingPerChat', config.maxWaitingPerChat ?? 1000),
+    maxWaiting: atLeastOne('maxWaiting', config.maxWaiting ?? 20_000),
     clock: config.clock ?? systemClock,
     random: config.random ?? systemRandom,
   }

@@ -111,6 +111,10 @@ export class CoordinationUnavailableError extends BotmeshError<{
   why: 'timeout' | 'unreachable' | 'stopped' | 'overflow'
   waitedMs?: number
   where?: string
+  /** Of an overflow: the option that was exceeded; absent: the coordinator's own limit. */
+  limit?: string
+  /** Of an overflow: how many were refused since the last report; absent: this one. */
+  refused?: number
 }> {
   static override readonly brand: string = 'CoordinationUnavailableError'
   readonly code = 'COORDINATION_UNAVAILABLE'
@@ -118,14 +122,21 @@ export class CoordinationUnavailableError extends BotmeshError<{
   constructor(
     why: 'timeout' | 'unreachable' | 'stopped' | 'overflow',
     /** `where`: which backend, such as `Redis at host:port`; never with a secret. */
-    options: { key?: string; waitedMs?: number; where?: string | undefined; cause?: unknown } = {},
+    options: {
+      key?: string
+      waitedMs?: number
+      where?: string | undefined
+      limit?: string | undefined
+      refused?: number
+      cause?: unknown
+    } = {},
   ) {
     const of = options.key === undefined ? '' : ` for "${options.key}"`
     const text = {
       timeout: `No turn${of} within ${options.waitedMs ?? '?'} ms: the chat is busy on a replica; raise turnWaitMs if its work is that long.`,
       unreachable: `${options.where === undefined ? 'The coordination backend' : `The coordination backend (${options.where})`} did not answer${of}: check that it runs and can be reached.`,
       stopped: `Not possible${of}: the bot or its coordinator is stopped, or was not started yet.`,
-      overflow: `No turn${of}: too many messages of this chat are waiting.`,
+      overflow: overflowText(of, options),
     }[why]
     super(
       text,
@@ -134,10 +145,22 @@ export class CoordinationUnavailableError extends BotmeshError<{
         ...(options.key === undefined ? {} : { key: options.key }),
         ...(options.waitedMs === undefined ? {} : { waitedMs: options.waitedMs }),
         ...(options.where === undefined ? {} : { where: options.where }),
+        ...(options.limit === undefined ? {} : { limit: options.limit }),
+        ...(options.refused === undefined ? {} : { refused: options.refused }),
       },
       { cause: options.cause, retryable: true },
     )
   }
+}
+
+function overflowText(
+  of: string,
+  { limit, refused }: { limit?: string | undefined; refused?: number },
+): string {
+  const whose = limit === 'maxWaiting' ? 'of this replica' : 'of this chat'
+  const option = limit === undefined ? '' : ` (${limit})`
+  const others = refused === undefined ? '' : `; ${refused} more were refused since that was last said`
+  return `No turn${of}: too many messages ${whose} are waiting${option}${others}. They were not accepted: the platform may deliver them again.`
 }
 
 /** A question was not answered in time; not caught, it ends its conversation quietly. */

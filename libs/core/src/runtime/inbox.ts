@@ -19,10 +19,11 @@ import { chatKeyOf } from '../kernel/chat-key.js'
 import type { TurnScope } from '../conversation/port.js'
 import { currentScope, runDetached } from './act-scope.js'
 import { ChatLanes } from './chat-lanes.js'
+import { isOverflow, Overflow, type OverflowLimit } from './overflow.js'
 import { RecentIds } from './recent-ids.js'
 import type { LocalTurn } from './span-factory.js'
 import type { TurnRunner } from './turn-runner.js'
-import type { Work } from './work.js'
+import { withoutRaw, type Work } from './work.js'
 
 export interface InboxOptions {
   provider: string
@@ -33,6 +34,7 @@ export interface InboxOptions {
   journal: boolean
   turnWaitMs: number
   maxWaitingPerChat: number
+  maxWaiting: number
   clock: Clock
   runner: TurnRunner
   /** Notes an arrival in a store that the ticket does not reach; absent if there is nothing to note. */
@@ -62,11 +64,13 @@ export class Inbox {
   private readonly retries = new Map<string, { timer: Timer; dueAt: number }>()
   private readonly timerRetries = new Set<Timer>()
   private readonly waits = new AbortController()
+  private readonly overflow: Overflow
   private closed = false
   private count = 0
   private idle: (() => void)[] = []
 
   constructor(private readonly options: InboxOptions) {
+    this.overflow = new Overflow(options.clock, options.report)
     // Every waiting ticket listens: more than Node's ten are no leak.
     setMaxListeners(0, this.waits.signal)
   }
@@ -89,7 +93,8 @@ export class Inbox {
     const known = this.ids.get(id)
     if (known !== undefined) return known === true ? ACCEPTED : known
     if (this.closed) return Promise.reject(new CoordinationUnavailableError('stopped', { key }))
-    if ((this.waiting.get(key) ?? 0) >= this.options.maxWaitingPerChat) return this.overflow(key)
+    const limit = this.exceeded(key)
+    if (limit !== null) return Promise.reject(this.overflow.refuse(key, limit))
     if (this.options.turns === null && !this.options.journal) {
       this.ids.add(id, true)
       const work: Work = { kind: 'message', message }
@@ -147,6 +152,7 @@ export class Inbox {
     for (const { timer } of this.retries.values()) timer.cancel()
     for (const timer of this.timerRetries) timer.cancel()
     this.retries.clear()
+    this.overflow.close()
     if (this.options.journal) this.giveUpWaiting()
   }
 
@@ -160,10 +166,11 @@ export class Inbox {
     return this.count === 0 ? Promise.resolve() : new Promise((resolve) => this.idle.push(resolve))
   }
 
-  private overflow(key: string): Promise<void> {
-    const error = new CoordinationUnavailableError('overflow', { key })
-    this.options.report(error)
-    return Promise.reject(error)
+  /** The chat's own limit first: a chat that floods leaves room for others. */
+  private exceeded(key: string): OverflowLimit | null {
+    const { maxWaitingPerChat, maxWaiting } = this.options
+    if ((this.waiting.get(key) ?? 0) >= maxWaitingPerChat) return 'maxWaitingPerChat'
+    return this.count >= maxWaiting ? 'maxWaiting' : null
   }
 
   private async acceptWithTicket(key: string, id: string, message: Message): Promise<void> {
@@ -269,7 +276,8 @@ export class Inbox {
         ? cause
         : new CoordinationUnavailableError('unreachable', { key, cause })
     const stopping = this.closed && this.options.journal
-    if (!stopping) this.options.report(error)
+    if (isOverflow(error)) this.overflow.note(key, undefined, error)
+    else if (!stopping) this.options.report(error)
     if (this.options.journal && work.kind !== 'timer') this.wakeIn(key, FIRST_RETRY_MS)
     return error
   }
@@ -290,10 +298,3 @@ export class Inbox {
 }
 
 const ACCEPTED = Promise.resolve()
-
-/** Journalled messages are plain JSON. */
-function withoutRaw(message: Message): Message {
-  if (message.raw === undefined) return message
-  const { raw: _raw, ...rest } = message
-  return rest
-}

@@ -7,3 +7,10 @@ export type Work =
   /** With durability: whatever record is the oldest; if there is none, an appointment that is over (ADR 8). */
   | { kind: 'wake' }
   | { kind: 'timer'; id: string; act: (scope: TurnScope) => Promise<void> }
+
+/** Journalled messages are plain JSON. */
+export function withoutRaw(message: Message): Message {
+  if (message.raw === undefined) return message
+  const { raw: _raw, ...rest } = message
+  return rest
+}

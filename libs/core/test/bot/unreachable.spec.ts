@@ -90,10 +90,46 @@ describe('scenario 35: a chat that floods', () => {
       'rejected',
       'rejected',
     ])
+    const told = { why: 'overflow', key: expect.stringContaining('flood'), limit: 'maxWaitingPerChat' }
+    expect(errors).toMatchObject([{ code: 'COORDINATION_UNAVAILABLE', details: told }])
+    await clock.advance(1000)
+    // Told once a second, however many there are.
+    expect(errors.slice(1)).toMatchObject([{ details: { ...told, refused: 1 } }])
+    await clock.advance(5000)
     expect(errors).toHaveLength(2)
-    expect(errors[0]).toMatchObject({ code: 'COORDINATION_UNAVAILABLE', details: { why: 'overflow' } })
     await provider.receive({ chatId: 'calm', body: 'fine' })
     await clock.settle()
     expect(provider.texts).toEqual(['fine'])
+  })
+
+  it('more than maxWaiting of all chats are refused and reported; those that were accepted are handled', async () => {
+    clock = new ManualClock()
+    const provider = new FakeProvider()
+    bot = new Bot({ provider, clock, maxWaiting: 100, drainMs: 100 })
+    const errors: unknown[] = []
+    bot.on('error', ({ error }) => errors.push(error))
+    let open: () => void = () => undefined
+    const opened = new Promise<void>((resolve) => (open = resolve))
+    bot.onMessage(async (ctx) => {
+      await opened
+      await ctx.reply(ctx.chatId)
+    })
+    await bot.start()
+    const chats = Array.from({ length: 300 }, (_, n) => `chat-${n}`)
+    const outcomes = await Promise.allSettled(chats.map((chatId) => provider.receive({ chatId, body: 'hi' })))
+    const accepted = chats.filter((_, n) => outcomes[n]?.status === 'fulfilled')
+    expect(accepted).toHaveLength(100)
+    await clock.advance(1000)
+    expect(errors).toMatchObject([
+      { details: { why: 'overflow', limit: 'maxWaiting', key: expect.any(String) } },
+      { details: { why: 'overflow', limit: 'maxWaiting', refused: 199 } },
+    ])
+    open()
+    await clock.settle()
+    expect(provider.texts).toEqual(accepted)
+    // What was refused is no copy: delivered again it is handled.
+    await provider.receive({ chatId: 'chat-299', body: 'hi' })
+    await clock.settle()
+    expect(provider.texts.at(-1)).toBe('chat-299')
   })
 })
