@@ -53,6 +53,8 @@ interface Target {
   /** A pool of our own for each opening, or the one that was given. */
   pool(): Pool
   own: boolean
+  /** Its connections take several statements in one text. */
+  packets: boolean
 }
 
 function readTarget({ url, pool, connections = 10 }: MySQLStoreOptions): Target {
@@ -64,7 +66,7 @@ function readTarget({ url, pool, connections = 10 }: MySQLStoreOptions): Target 
       })
     }
     const given = readPool(pool)
-    return { place: 'the given pool', pool: () => given, own: false }
+    return { place: 'the given pool', pool: () => given, own: false, packets: takesPackets(given) }
   }
   const { hostname, port, pathname } = readUrl(url)
   if (!Number.isInteger(connections) || connections < 2 || connections > 1000) {
@@ -78,8 +80,11 @@ function readTarget({ url, pool, connections = 10 }: MySQLStoreOptions): Target 
   return {
     place: `${hostname || 'localhost'}:${port || '3306'}${pathname}`,
     own: true,
+    packets: true,
     pool: () =>
       createPool({
+        // A commit travels as one text. Every value in it is bound, none is pasted.
+        multipleStatements: true,
         uri: String(url),
         connectionLimit: connections,
         connectTimeout: CONNECT_TIMEOUT_MS,
@@ -87,6 +92,12 @@ function readTarget({ url, pool, connections = 10 }: MySQLStoreOptions): Target 
         charset: 'utf8mb4',
       }),
   }
+}
+
+/** Where the application has allowed it for its pool. */
+function takesPackets(pool: Pool): boolean {
+  const { config } = pool as { config?: { connectionConfig?: { multipleStatements?: unknown } } }
+  return config?.connectionConfig?.multipleStatements === true
 }
 
 function readPool(pool: Pool | PromisePool): Pool {
@@ -129,6 +140,7 @@ function mysqlFlavor(target: Target, clock: Clock, timeoutMs: number): SqlFlavor
     },
     tableSuffix: 'engine = InnoDB row_format = dynamic',
     upserts: false,
+    unit: target.packets ? 'packet' : undefined,
     rowLocks: true,
     isolate: !target.own,
     // sysdate, not now: a statement that waited for a lock began earlier.

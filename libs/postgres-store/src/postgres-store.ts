@@ -125,6 +125,7 @@ function postgresFlavor(target: Target, clock: Clock, timeoutMs: number): SqlFla
     },
     tableSuffix: '',
     upserts: true,
+    unit: 'statement',
     rowLocks: true,
     isolate: true,
     nowMs: sql<Int>`(extract(epoch from clock_timestamp()) * 1000)::bigint`,

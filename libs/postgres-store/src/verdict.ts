@@ -1,6 +1,6 @@
 /** What errors of PostgreSQL and its driver mean. */
 import type { Verdict } from '@botmesh/sql-store'
-import { SilentConnectionError } from './pg-pool.js'
+import { SilentConnectionError, isMisnamed } from './pg-pool.js'
 
 /** Rolled back: serialization failure, deadlock, lock not available; a commit that answered ROLLBACK. */
 const AGAIN = /^(40001|40P01|55P03)$/
@@ -13,7 +13,7 @@ const LOST_WORDS =
 export function judge(error: unknown): Verdict {
   if (error instanceof SilentConnectionError) return { sort: 'lost' }
   const { code = '', message = '', name = '' } = (error ?? {}) as Partial<Record<string, string>>
-  if (AGAIN.test(code) || name === 'AbortedTransactionError') return { sort: 'again' }
+  if (AGAIN.test(code) || name === 'AbortedTransactionError' || isMisnamed(error)) return { sort: 'again' }
   if (LOST.test(code) || NETWORK.test(code)) return { sort: 'lost' }
   const refused = (text: string): Verdict => ({ sort: 'refused', option: 'url', text })
   switch (code) {

@@ -4,6 +4,7 @@
  */
 import {
   sql,
+  type CompiledQuery,
   type Expression,
   type ExpressionBuilder,
   type InsertObject,
@@ -16,6 +17,7 @@ import { ConfigError, type ConversationMarker, type FlowCheckpoint } from '@botm
 import type { SqlFlavor } from './flavor.js'
 import { escapeName } from './names.js'
 import type { Session } from './sql-link.js'
+import { slot, type Statements } from './statements.js'
 import type { ChatColumns, Int, Tables } from './tables.js'
 
 type Value<T> = T | RawBuilder<T>
@@ -52,7 +54,7 @@ function after(nowMs: Value<Int>, ttlMs: number | undefined): Value<Int> | null 
   return typeof nowMs === 'number' ? nowMs + ttl : sql<Int>`${nowMs} + ${sql.lit(ttl)}`
 }
 
-function ttlOf(checkpoint: FlowCheckpoint): number | undefined {
+export function ttlOf(checkpoint: FlowCheckpoint): number | undefined {
   if (!checkpoint.ephemeral) return undefined
   if (checkpoint.ttlMs !== undefined && checkpoint.ttlMs > 0) return checkpoint.ttlMs
   throw new ConfigError('An ephemeral checkpoint needs a positive ttlMs.', {
@@ -67,7 +69,10 @@ export function tombstoneOf(revision: string | null): string | null {
 }
 
 export class ChatRows {
-  constructor(private readonly flavor: SqlFlavor) {}
+  constructor(
+    private readonly flavor: SqlFlavor,
+    private readonly statements: Statements,
+  ) {}
 
   /** Inserts unless a row with this key is there. @returns whether it did. */
   async insertNew<T extends keyof Tables>(
@@ -124,37 +129,64 @@ export class ChatRows {
   }
 
   /** Raises the chat's fence and reads the row in the same statement. @returns undefined if a higher one is known. */
-  async open(db: Session, key: string, fence: number): Promise<(ChatColumns & { now: Int }) | undefined> {
-    const { nowMs, upserts } = this.flavor
-    if (upserts) {
-      return db
-        .insertInto('chats')
-        .values({ k: key, fence })
-        .onConflict((conflict) =>
-          conflict
-            .column('k')
-            .doUpdateSet({ fence, writes: sql`${sql.ref('chats.writes')} + 1` })
-            .where(sql.ref('chats.fence'), '<=', fence),
-        )
-        .returningAll()
-        .returning(nowMs.as('now'))
-        .executeTakeFirst()
-    }
+  async open(db: Session, key: string, fence: number): Promise<OpenedRow | undefined> {
+    const { upserts, unit } = this.flavor
+    const values = { key, fence }
+    if (upserts) return (await this.statements.run(db, 'open', values, (on) => this.openAtOnce(on))).rows[0]
     // From the first statement on lower fences are refused, so that nothing older slips in before the second.
-    await db
-      .insertInto('chats')
-      .values({ k: key, fence })
-      .onDuplicateKeyUpdate({ fence: sql`greatest(fence, values(fence))`, writes: sql`writes + 1` })
-      .execute()
-    const row = await db
-      .selectFrom('chats')
-      .selectAll()
-      .select(nowMs.as('now'))
-      .where('k', '=', key)
-      .executeTakeFirst()
+    const both = this.statements.bind(db, 'open', values, (on) => this.openInTwo(on))
+    let row: OpenedRow | undefined
+    if (unit === 'packet') {
+      const { rows } = await db.executeQuery(both[2] as CompiledQuery<OpenedRow[]>)
+      row = rows[1]?.[0]
+    } else {
+      await db.executeQuery(both[0] as CompiledQuery)
+      row = (await db.executeQuery(both[1] as CompiledQuery<OpenedRow>)).rows[0]
+    }
     return row && Number(row.fence) <= fence ? row : undefined
   }
+
+  private openAtOnce(db: Session): CompiledQuery<OpenedRow> {
+    const fence = slot<number>('fence')
+    return db
+      .insertInto('chats')
+      .values({ k: slot('key'), fence })
+      .onConflict((conflict) =>
+        conflict
+          .column('k')
+          .doUpdateSet({ fence, writes: sql`${sql.ref('chats.writes')} + 1` })
+          .where(sql.ref('chats.fence'), '<=', fence),
+      )
+      .returning([...OPENED])
+      .returning(this.flavor.nowMs.as('now'))
+      .compile()
+  }
+
+  /** The two statements, and both as one text. */
+  private openInTwo(db: Session): CompiledQuery[] {
+    const raise = db
+      .insertInto('chats')
+      .values({ k: slot('key'), fence: slot('fence') })
+      .onDuplicateKeyUpdate({ fence: sql`greatest(fence, values(fence))`, writes: sql`writes + 1` })
+    const read = db
+      .selectFrom('chats')
+      .select([...OPENED])
+      .select(this.flavor.nowMs.as('now'))
+      .where('k', '=', slot<string>('key'))
+    return [raise.compile(), read.compile(), sql`${raise}; ${read}`.compile(db)]
+  }
 }
+
+const OPENED = [
+  'fence',
+  'revision',
+  'checkpoint',
+  'checkpoint_until',
+  'wake_at',
+  'marker',
+  'marker_until',
+] as const
+export type OpenedRow = Pick<ChatColumns, (typeof OPENED)[number]> & { now: Int }
 
 /** What a conditional write may set. */
 export type ChatWrite = Omit<UpdateObject<Tables, 'chats'>, 'k' | 'writes'>

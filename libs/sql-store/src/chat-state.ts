@@ -5,12 +5,15 @@
 import { sql, type Expression, type ExpressionBuilder, type SqlBool, type Transaction } from 'kysely'
 import type { Arrival, ChatState, CommitResult, Effects, FlowCheckpoint, ReadOptions } from '@botmesh/core'
 import { NO_CHECKPOINT, checkpointColumns, markerColumns, tombstoneOf, type ChatRows } from './chat-rows.js'
+import { TOMBSTONE, commitUnit, readUnit, type UnitLimits } from './commit-unit.js'
 import { setAside, setEntriesAside } from './damage.js'
 import type { SqlFlavor } from './flavor.js'
 import { escapeName, unescapeName } from './names.js'
+import { inboundMark, readReceipt, receiptMark, writeReceipt } from './receipts.js'
 import type { SqlJournal } from './sql-journal.js'
 import type { CallRules, Session, SqlLink } from './sql-link.js'
 import type { SqlOutbox } from './sql-outbox.js'
+import { slot, type Statements } from './statements.js'
 import { alive, readChat, type Damage } from './stored-values.js'
 import { ACKNOWLEDGED, PENDING, tableName, type ChatColumns, type Tables } from './tables.js'
 
@@ -21,6 +24,7 @@ const RECEIPT_MS = 10 * 60_000
 const IDS_PER_CHAT = 500
 const IDS_SLACK = 100
 
+type Committed = Extract<CommitResult, { outcome: 'committed' }>
 type Chats = ExpressionBuilder<Tables, 'chats'>
 
 interface CommitContext {
@@ -31,13 +35,18 @@ interface CommitContext {
 }
 
 export class SqlChatState {
+  private readonly unitLimits: UnitLimits
+
   constructor(
     private readonly link: SqlLink,
     private readonly rows: ChatRows,
     private readonly journal: SqlJournal,
     private readonly outbox: SqlOutbox,
+    private readonly statements: Statements,
     private readonly limits: { dedupeMs: number },
-  ) {}
+  ) {
+    this.unitLimits = { ...limits, receiptMs: RECEIPT_MS, ids: IDS_PER_CHAT + IDS_SLACK }
+  }
 
   private get flavor(): SqlFlavor {
     return this.link.options.flavor
@@ -76,7 +85,7 @@ export class SqlChatState {
   }
 
   async clearCheckpoint(key: string): Promise<void> {
-    const set = { ...NO_CHECKPOINT, revision: tombstoneSql }
+    const set = { ...NO_CHECKPOINT, revision: TOMBSTONE }
     await this.link.run('clearCheckpoint', key, IDEMPOTENT, (db) =>
       this.rows.updateIf(db, escapeName(key), set, (eb) => eb.lit(true), false),
     )
@@ -97,7 +106,7 @@ export class SqlChatState {
   }
 
   clearCheckpointIf(key: string, expected: string | null, fence: number): Promise<boolean> {
-    const set = { ...NO_CHECKPOINT, revision: tombstoneSql, fence }
+    const set = { ...NO_CHECKPOINT, revision: TOMBSTONE, fence }
     const repeated = expected === null ? null : `-${escapeName(expected)}`
     return this.link.run('clearCheckpointIf', key, IDEMPOTENT, (db) =>
       this.rows.updateIf(db, escapeName(key), set, this.allows(expected, fence, repeated), expected === null),
@@ -117,13 +126,14 @@ export class SqlChatState {
   }
 
   async touch(db: Session, key: string, messageId: string, timestamp: number): Promise<void> {
-    const last = { last_id: escapeName(messageId), last_at: Math.round(timestamp) }
-    const insert = db.insertInto('chats').values({ k: escapeName(key), ...last })
-    await (
-      this.flavor.kind === 'mysql'
-        ? insert.onDuplicateKeyUpdate(last)
-        : insert.onConflict((conflict) => conflict.column('k').doUpdateSet(last))
-    ).execute()
+    const values = { k: escapeName(key), id: escapeName(messageId), at: Math.round(timestamp) }
+    await this.statements.run(db, 'touch', values, (on) => {
+      const last = { last_id: slot<string>('id'), last_at: slot<number>('at') }
+      const insert = on.insertInto('chats').values({ k: slot('k'), ...last })
+      return this.flavor.kind === 'mysql'
+        ? insert.onDuplicateKeyUpdate(last).compile()
+        : insert.onConflict((conflict) => conflict.column('k').doUpdateSet(last)).compile()
+    })
   }
 
   touchChat(key: string, messageId: string, timestamp: number): Promise<void> {
@@ -143,14 +153,17 @@ export class SqlChatState {
   }
 
   private async committed(db: Session, key: string, inboundId: string): Promise<boolean> {
-    const mark = await db
-      .selectFrom('marks')
-      .select('until')
-      .where('chat', '=', escapeName(key))
-      .where('name', '=', inboundMark(inboundId))
-      .where('until', '>', this.flavor.nowMs)
-      .executeTakeFirst()
-    return mark !== undefined
+    const values = { chat: escapeName(key), name: inboundMark(inboundId) }
+    const { rows } = await this.statements.run(db, 'committed', values, (on) =>
+      on
+        .selectFrom('marks')
+        .select('until')
+        .where('chat', '=', slot<string>('chat'))
+        .where('name', '=', slot<string>('name'))
+        .where('until', '>', this.flavor.nowMs)
+        .compile(),
+    )
+    return rows.length > 0
   }
 
   openState(key: string, fence: number, options: ReadOptions = {}): Promise<ChatState | null> {
@@ -174,7 +187,25 @@ export class SqlChatState {
     })
   }
 
-  commitState(key: string, fence: number, commitId: string, effects: Effects): Promise<CommitResult> {
+  async commitState(key: string, fence: number, commitId: string, effects: Effects): Promise<CommitResult> {
+    const chat = escapeName(key)
+    const unit = commitUnit(this.flavor, { chat, fence, commitId, effects }, this.unitLimits)
+    const row =
+      unit &&
+      (await this.link.run('commitState', key, IDEMPOTENT, (db) =>
+        this.link.unit(db, this.statements.bind(db, unit.form, unit.values, unit.build)),
+      ))
+    if (row) return readUnit(row)
+    // Nothing was written: a receipt says that it was before, or a rule stands against it, or the row is not there.
+    return this.commitInSteps(key, fence, commitId, effects)
+  }
+
+  private commitInSteps(
+    key: string,
+    fence: number,
+    commitId: string,
+    effects: Effects,
+  ): Promise<CommitResult> {
     const chat = escapeName(key)
     return this.link.transact('commitState', key, IDEMPOTENT, async (tx) => {
       const { row, context } = await this.lockAndRead(tx, chat, commitId, effects)
@@ -232,7 +263,7 @@ export class SqlChatState {
       .executeTakeFirstOrThrow()
     return {
       now: Number(found.now),
-      receipt: found.receipt === null ? null : (JSON.parse(found.receipt) as CommitResult),
+      receipt: found.receipt === null ? null : readReceipt(found.receipt),
       more: found.remaining !== null,
     }
   }
@@ -242,7 +273,7 @@ export class SqlChatState {
     chat: string,
     fence: number,
     commitId: string,
-    what: { effects: Effects; row: ChatColumns; now: number; result: CommitResult },
+    what: { effects: Effects; row: ChatColumns; now: number; result: Committed },
   ): Generator<Promise<unknown>> {
     const { effects, row, now, result } = what
     const { checkpoint, wakeInMs, marker, inboundId, ack = [], outbox = [], forget = [] } = effects
@@ -262,7 +293,7 @@ export class SqlChatState {
       .where('k', '=', chat)
       .execute()
     const marks = [
-      { chat, name: receiptMark(commitId), value: JSON.stringify(result), until: now + RECEIPT_MS },
+      { chat, name: receiptMark(commitId), value: writeReceipt(result), until: now + RECEIPT_MS },
     ]
     if (inboundId !== undefined) {
       const until = now + this.limits.dedupeMs
@@ -322,28 +353,15 @@ export class SqlChatState {
   }
 }
 
-/** In one statement with the removal, from what the row has at that moment. */
-const tombstoneSql = sql<
-  string | null
->`case when revision is null or revision like '-%' then revision else concat('-', revision) end`
-
 function matches(row: ChatColumns, { checkpoint, expectedRevision = null }: Effects, now: number): boolean {
   if (checkpoint === undefined) return true
   if (expectedRevision === null) return row.checkpoint === null || !alive(row.checkpoint_until, now)
   return row.revision === escapeName(expectedRevision)
 }
 
-function resultOf(row: ChatColumns, { checkpoint }: Effects, { now, more }: CommitContext): CommitResult {
+function resultOf(row: ChatColumns, { checkpoint }: Effects, { now, more }: CommitContext): Committed {
   if (checkpoint) return { outcome: 'committed', revision: checkpoint.revision, more }
   const expired = row.checkpoint !== null && !alive(row.checkpoint_until, now)
   const kept = checkpoint === null ? tombstoneOf(row.revision) : expired ? null : row.revision
   return { outcome: 'committed', revision: kept === null ? null : unescapeName(kept), more }
-}
-
-function inboundMark(id: string): string {
-  return `i:${escapeName(id)}`
-}
-
-function receiptMark(commitId: string): string {
-  return `c:${escapeName(commitId)}`
 }

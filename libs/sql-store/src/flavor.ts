@@ -3,6 +3,7 @@
  * shared and speaks through Kysely.
  */
 import type { Dialect, Kysely, RawBuilder } from 'kysely'
+import type { UnitForm } from './commit-unit.js'
 import type { Int, Tables } from './tables.js'
 
 /** What an error of a driver means for a caller. */
@@ -41,6 +42,8 @@ export interface SqlFlavor {
   readonly tableSuffix: string
   /** `insert … on conflict … where … returning`; without it two statements do the same. */
   readonly upserts: boolean
+  /** How a commit travels in one trip; absent: it takes several. */
+  readonly unit?: UnitForm | undefined
   /** `select … for update` locks the row; without it a transaction has locked the whole database. */
   readonly rowLocks: boolean
   /** Set `READ COMMITTED` for each transaction, since the connections are not ours. */

@@ -1,19 +1,24 @@
 /** The journal: a row a record, in the order in which the database numbered them (D1, D3). */
-import { sql, type RawBuilder, type UpdateObject } from 'kysely'
+import { sql, type CompiledQuery, type RawBuilder, type UpdateObject } from 'kysely'
 import { Journal, unreadableLetter, type DeadLetter, type JournalRecord, type Message } from '@botmesh/core'
 import type { ChatRows } from './chat-rows.js'
 import { escapeName, unescapeName } from './names.js'
 import type { CallRules, Session, SqlLink } from './sql-link.js'
+import { slot, type Statements } from './statements.js'
 import { readRecord, recordJson, type Damage } from './stored-values.js'
 import { ACKNOWLEDGED, DEAD, PENDING, type Int, type Tables } from './tables.js'
 
 const IDEMPOTENT: CallRules = { idempotent: true }
 const ONCE: CallRules = { idempotent: false }
 
+/** What a record is read from. Named, since a prepared statement may not change its columns. */
+const RECORD = ['seq', 'chat', 'id', 'message', 'attempts', 'last_error', 'status', 'due_at'] as const
+
 export class SqlJournal extends Journal {
   constructor(
     private readonly link: SqlLink,
     private readonly rows: ChatRows,
+    private readonly statements: Statements,
   ) {
     super()
   }
@@ -24,14 +29,19 @@ export class SqlJournal extends Journal {
 
   /** One statement: the record goes in unless its id stands there or is committed. */
   async insert(db: Session, key: string, message: Message): Promise<'recorded' | 'duplicate'> {
-    const { nowMs, kind } = this.link.options.flavor
-    const chat = escapeName(key)
     const id = escapeName(message.id)
+    const values = { chat: escapeName(key), id, mark: `i:${id}`, message: recordJson(message) }
+    const { changed } = await this.statements.run(db, 'record', values, (on) => this.insertion(on))
+    return changed > 0 ? 'recorded' : 'duplicate'
+  }
+
+  private insertion(db: Session): CompiledQuery {
+    const { nowMs, kind } = this.link.options.flavor
     const committed = db
       .selectFrom('marks')
       .select('name')
-      .where('chat', '=', chat)
-      .where('name', '=', `i:${id}`)
+      .where('chat', '=', slot<string>('chat'))
+      .where('name', '=', slot<string>('mark'))
       .where('until', '>', nowMs)
     const insert = db
       .insertInto('journal')
@@ -39,16 +49,16 @@ export class SqlJournal extends Journal {
       .expression(
         db
           .selectNoFrom([
-            sql<string>`${chat}`.as('chat'),
-            sql<string>`${id}`.as('id'),
-            sql<string>`${recordJson(message)}`.as('message'),
+            sql<string>`${slot('chat')}`.as('chat'),
+            sql<string>`${slot('id')}`.as('id'),
+            sql<string>`${slot('message')}`.as('message'),
             nowMs.as('due_at'),
           ])
           .where((eb) => eb.not(eb.exists(committed))),
       )
-    const quiet = kind === 'mysql' ? insert.ignore() : insert.onConflict((conflict) => conflict.doNothing())
-    const { numInsertedOrUpdatedRows } = await quiet.executeTakeFirst()
-    return Number(numInsertedOrUpdatedRows ?? 0) > 0 ? 'recorded' : 'duplicate'
+    return kind === 'mysql'
+      ? insert.ignore().compile()
+      : insert.onConflict((conflict) => conflict.doNothing()).compile()
   }
 
   oldest(key: string): Promise<JournalRecord | null> {
@@ -73,15 +83,18 @@ export class SqlJournal extends Journal {
 
   /** The oldest pending record; null and an entry in `damaged` if it cannot be read. */
   async readOldest(db: Session, key: string, damaged: Damage[]): Promise<JournalRecord | null> {
-    const row = await db
-      .selectFrom('journal')
-      .selectAll()
-      .select(this.link.options.flavor.nowMs.as('now'))
-      .where('chat', '=', escapeName(key))
-      .where('status', '=', PENDING)
-      .orderBy('seq')
-      .limit(sql.lit(1))
-      .executeTakeFirst()
+    const { rows } = await this.statements.run(db, 'oldest', { chat: escapeName(key) }, (on) =>
+      on
+        .selectFrom('journal')
+        .select([...RECORD])
+        .select(this.link.options.flavor.nowMs.as('now'))
+        .where('chat', '=', slot<string>('chat'))
+        .where('status', '=', sql.lit(PENDING))
+        .orderBy('seq')
+        .limit(sql.lit(1))
+        .compile(),
+    )
+    const [row] = rows
     return row ? readRecord(row, Number(row.now), damaged) : null
   }
 

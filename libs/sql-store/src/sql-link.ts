@@ -3,8 +3,9 @@
  * database rolled back (deadlock, serialisation, a busy file) is run again; a lost connection is tried once more where
  * a copy of the call changes nothing; all else becomes a typed error without secrets.
  */
-import { Kysely, type Transaction } from 'kysely'
+import { CompiledQuery, Kysely, type Transaction } from 'kysely'
 import { ConfigError, StoreError, type Clock, type Logger, type Random } from '@botmesh/core'
+import type { SequenceQuery } from './commit-unit.js'
 import type { SqlFlavor } from './flavor.js'
 import { migrate } from './migrations.js'
 import { PrefixPlugin, type Tables } from './tables.js'
@@ -72,6 +73,31 @@ export class SqlLink {
       const transaction = db.transaction()
       return (isolate ? transaction.setIsolationLevel('read committed') : transaction).execute(work)
     })
+  }
+
+  /**
+   * Runs a commit's parts (`commit-unit.ts`) as one.
+   * @returns the row of its result; undefined if its first part has written nothing, and so none has.
+   */
+  async unit(db: Session, parts: readonly CompiledQuery[]): Promise<unknown> {
+    const { unit } = this.options.flavor
+    if (unit === 'packet') {
+      return db.connection().execute(async (connection) => {
+        try {
+          const { rows } = await connection.executeQuery(parts[0] as CompiledQuery)
+          // The last answer but one: what comes after it is the end of the transaction.
+          return (rows.at(-2) as unknown[])[0]
+        } catch (error) {
+          // The connection is lost, or its transaction is still open; whatever this says, the first error counts.
+          await connection.executeQuery(CompiledQuery.raw('rollback')).catch(() => undefined)
+          throw error
+        }
+      })
+    }
+    const query = parts[0] as CompiledQuery
+    const sequence: SequenceQuery | CompiledQuery =
+      unit === 'sequence' ? { ...query, sequence: parts } : query
+    return (await db.executeQuery(sequence)).rows[0]
   }
 
   private async repeated<T>(

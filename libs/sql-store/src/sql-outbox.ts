@@ -2,8 +2,10 @@
 import { sql, type RawBuilder, type Transaction } from 'kysely'
 import { Outbox, type OutboxEntry } from '@botmesh/core'
 import { setEntriesAside } from './damage.js'
+import type { SqlFlavor } from './flavor.js'
 import { escapeName } from './names.js'
 import type { CallRules, Session, SqlLink } from './sql-link.js'
+import { slot, type Statements } from './statements.js'
 import { readOutboxEntry, type Damage } from './stored-values.js'
 import type { OutboxTable, Tables } from './tables.js'
 
@@ -11,7 +13,10 @@ const IDEMPOTENT: CallRules = { idempotent: true }
 const COLUMNS = ['content', 'sent', 'error', 'status', 'hash'] as const
 
 export class SqlOutbox extends Outbox {
-  constructor(private readonly link: SqlLink) {
+  constructor(
+    private readonly link: SqlLink,
+    private readonly statements: Statements,
+  ) {
     super()
   }
 
@@ -44,43 +49,28 @@ export class SqlOutbox extends Outbox {
   }
 
   async read(db: Session, chatKey: string, damaged: Damage[]): Promise<OutboxEntry[]> {
-    const rows = await db
-      .selectFrom('outbox')
-      .selectAll()
-      .where('chat', '=', escapeName(chatKey))
-      .orderBy('name')
-      .execute()
+    const { rows } = await this.statements.run(db, 'outbox', { chat: escapeName(chatKey) }, (on) =>
+      on
+        .selectFrom('outbox')
+        .select(['chat', 'name', 'hash', 'content', 'status', 'sent', 'error'])
+        .where('chat', '=', slot<string>('chat'))
+        .orderBy('name')
+        .compile(),
+    )
     return rows.flatMap((row) => readOutboxEntry(row, damaged) ?? [])
   }
 
   /** Writes entries, in one statement. One that is known to be sent is not undone by an older view of the same content. */
   async write(tx: Transaction<Tables>, chat: string, entries: readonly OutboxEntry[]): Promise<void> {
     // One statement may meet a key once only: the last entry of a key is what counts.
-    const byName = new Map(entries.map((entry) => [entry.key, rowOf(chat, entry)]))
-    const insert = tx.insertInto('outbox').values([...byName.values()])
-    if (this.link.options.flavor.kind === 'mysql') {
-      await insert.onDuplicateKeyUpdate(MYSQL_SET).execute()
-      return
-    }
-    await insert
-      .onConflict((conflict) =>
-        conflict
-          .columns(['chat', 'name'])
-          .doUpdateSet((eb) => ({
-            content: eb.ref('excluded.content'),
-            sent: eb.ref('excluded.sent'),
-            error: eb.ref('excluded.error'),
-            hash: eb.ref('excluded.hash'),
-            status: eb.ref('excluded.status'),
-          }))
-          .where((eb) =>
-            eb.or([
-              eb(sql.ref('outbox.status'), '<>', 'sent'),
-              eb(sql.ref('outbox.hash'), '<>', eb.ref('excluded.hash')),
-            ]),
-          ),
-      )
-      .execute()
+    const byName = new Map(entries.map((entry) => [entry.key, outboxRow(chat, entry)]))
+    const names = ['chat', 'name', 'hash', 'content', 'status', 'sent', 'error'] as const
+    const rows = [...byName.values()].map((row) => sql`(${sql.join(names.map((name) => row[name]))})`)
+    const columns = sql.join(names.map((name) => sql.ref(name)))
+    const { flavor } = this.link.options
+    await sql`insert into ${sql.table('outbox')} (${columns}) values ${sql.join(rows)} ${outboxUpsert(flavor)}`.execute(
+      tx,
+    )
   }
 
   async forget(tx: Transaction<Tables>, chat: string, keys: readonly string[]): Promise<void> {
@@ -88,7 +78,10 @@ export class SqlOutbox extends Outbox {
   }
 }
 
-function rowOf(chat: string, { key, hash, content, status, sent, error }: OutboxEntry): OutboxTable {
+export function outboxRow(
+  chat: string,
+  { key, hash, content, status, sent, error }: OutboxEntry,
+): OutboxTable {
   return {
     chat,
     name: escapeName(key),
@@ -100,10 +93,15 @@ function rowOf(chat: string, { key, hash, content, status, sent, error }: Outbox
   }
 }
 
-/** MySQL assigns from left to right: what the condition reads comes last, and the hash, which decides, last of all. */
-const MYSQL_SET = Object.fromEntries(
-  COLUMNS.map((column) => [
-    column,
-    sql`if(status = 'sent' and hash = values(hash), ${sql.ref(column)}, values(${sql.ref(column)}))`,
-  ]),
-) as Record<(typeof COLUMNS)[number], RawBuilder<string>>
+/** What an insert does where a row with the entry's name stands already: the end of the statement. */
+export function outboxUpsert({ kind }: SqlFlavor): RawBuilder<unknown> {
+  const list = (value: (column: RawBuilder<unknown>) => RawBuilder<unknown>) =>
+    sql.join(COLUMNS.map((name) => sql`${sql.ref(name)} = ${value(sql.ref(name))}`))
+  const outbox = sql.table('outbox')
+  if (kind !== 'mysql') {
+    const known = sql`${outbox}.status <> 'sent' or ${outbox}.hash <> excluded.hash`
+    return sql`on conflict (chat, ${sql.ref('name')}) do update set ${list((column) => sql`excluded.${column}`)} where ${known}`
+  }
+  // MySQL assigns from left to right: what the condition reads comes last, and the hash, which decides, last of all.
+  return sql`on duplicate key update ${list((column) => sql`if(status = 'sent' and hash = values(hash), ${column}, values(${column}))`)}`
+}

@@ -36,6 +36,7 @@ import { SqlLocks, type SqlLeases } from './sql-locks.js'
 import { SqlLog } from './sql-log.js'
 import { SqlOutbox } from './sql-outbox.js'
 import { SqlUsers } from './sql-users.js'
+import { Statements } from './statements.js'
 import { Sweep } from './sweep.js'
 import { tableName } from './tables.js'
 
@@ -104,12 +105,13 @@ export abstract class SqlStore implements Store, StateStore, LockStore {
       clock: options.clock ?? systemClock,
       logger: options.logger ?? silentLogger,
     })
-    const rows = new ChatRows(flavor)
-    const journal = new SqlJournal(this.link, rows)
-    const outbox = new SqlOutbox(this.link)
+    const statements = new Statements()
+    const rows = new ChatRows(flavor, statements)
+    const journal = new SqlJournal(this.link, rows, statements)
+    const outbox = new SqlOutbox(this.link, statements)
     this.journal = journal
     this.outbox = outbox
-    this.state = new SqlChatState(this.link, rows, journal, outbox, { dedupeMs })
+    this.state = new SqlChatState(this.link, rows, journal, outbox, statements, { dedupeMs })
     this.users = new SqlUsers(this.link, rows, random)
     this.ownLog = new SqlLog(this.link, tableName(prefix, 'log'))
     this.log = this.ownLog

@@ -43,7 +43,11 @@ export function readChat(
   return state
 }
 
-export function readRecord(row: JournalColumns, now: number, damaged: Damage[]): JournalRecord | null {
+export function readRecord(
+  row: Omit<JournalColumns, 'named_at' | 'ended_at'>,
+  now: number,
+  damaged: Damage[],
+): JournalRecord | null {
   const id = unescapeName(row.id)
   const message = readStoredMessage(`${unescapeName(row.chat)} ${id}`, row.message, damaged)
   if (!message) return null

@@ -15,6 +15,7 @@ import {
 } from 'kysely'
 import Database from 'libsql'
 import type { Clock, Random } from '@botmesh/core'
+import type { SequenceQuery } from '@botmesh/sql-store'
 
 export interface SqliteFileOptions {
   path: string
@@ -100,13 +101,32 @@ class SqliteConnection implements DatabaseConnection {
     private readonly options: SqliteFileOptions,
   ) {}
 
-  executeQuery<R>({ sql, parameters }: CompiledQuery): Promise<QueryResult<R>> {
-    return this.patiently(() => {
-      const statement = this.prepare(sql)
-      if (statement.reader) return { rows: statement.all([...parameters]) as R[] }
-      const { changes } = statement.run([...parameters])
-      return { rows: [], numAffectedRows: BigInt(changes) }
-    })
+  executeQuery<R>(query: CompiledQuery): Promise<QueryResult<R>> {
+    const { sequence } = query as Partial<SequenceQuery>
+    return this.patiently(() => (sequence ? this.inSequence<R>(sequence) : this.execute<R>(query)))
+  }
+
+  private execute<R>({ sql, parameters }: CompiledQuery): QueryResult<R> {
+    const statement = this.prepare(sql)
+    if (statement.reader) return { rows: statement.all(parameters) as R[] }
+    const { changes } = statement.run(parameters)
+    return { rows: [], numAffectedRows: BigInt(changes) }
+  }
+
+  /** One transaction, without giving the thread away in between. */
+  private inSequence<R>(parts: readonly CompiledQuery[]): QueryResult<R> {
+    this.prepare('begin immediate').run()
+    try {
+      const [first, ...others] = parts
+      const result = this.execute<R>(first as CompiledQuery)
+      if (result.rows.length > 0) for (const part of others) this.execute(part)
+      this.prepare('commit').run()
+      return result
+    } catch (error) {
+      // Some errors have ended the transaction already.
+      if (this.db.inTransaction) this.prepare('rollback').run()
+      throw error
+    }
   }
 
   // eslint-disable-next-line require-yield -- the interface asks for it, and nothing here streams

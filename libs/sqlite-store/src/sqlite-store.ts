@@ -90,6 +90,7 @@ function sqliteFlavor(file: SqliteFileOptions): SqlFlavor {
     types: { name: 'text', text: 'text', integer: 'integer', serial: 'integer primary key autoincrement' },
     tableSuffix: '',
     upserts: true,
+    unit: 'sequence',
     rowLocks: false,
     isolate: false,
     nowMs: sql<Int>`cast(round(unixepoch('subsec') * 1000) as integer)`,

@@ -184,15 +184,11 @@ function damageTests({ it, expect }: TestApi, on: On): void {
       expect(after?.damaged).toBeUndefined()
       expect(await store.getUser('u')).toBeNull()
       expect(await store.setUserIf('u', { name: 'Eva' }, null)).not.toBeNull()
-      expect(await store.journal.deadLetters(10)).toEqual([])
+      const letters = await store.journal.deadLetters(10)
+      expect(letters.map(({ key, record }) => [key, record.id])).toEqual([['k', 'm1']])
+      expect(typeof letters[0]?.damaged).toBe('string')
       const kept = await bed.execute(`select what from ${prefix}_damaged`)
-      expect(kept.map(({ what }) => String(what)).sort()).toEqual([
-        'checkpoint',
-        'marker',
-        'outbox',
-        'record',
-        'user',
-      ])
+      expect(kept.map(({ what }) => String(what)).sort()).toEqual(['checkpoint', 'marker', 'outbox', 'user'])
       // The chat goes on from the revision that its row had.
       const next = { checkpoint: testCheckpoint('20:1'), expectedRevision: '10:1' }
       expect(await store.commitState('k', 20, 't#2', next)).toMatchObject({ outcome: 'committed' })
@@ -201,6 +197,25 @@ function damageTests({ it, expect }: TestApi, on: On): void {
 }
 
 function contentionTests({ it, expect }: TestApi, on: On): void {
+  it(
+    'I9: copies of one commit that arrive at the same time have one effect, and each is told so',
+    on(async (bed) => {
+      const stores = Array.from({ length: 4 }, () => bed.store())
+      await Promise.all(stores.map((one) => one.open()))
+      await stores[0]?.openState('k', 7)
+      for (let n = 1; n <= 12; n += 1) {
+        // Without a checkpoint no revision tells a copy from the first: only its receipt does.
+        const entry = { v: 1, key: `s${n}`, hash: 'h', content: { text: 'x' }, status: 'intended' } as const
+        const effects = { inboundId: `m${n}`, outbox: [entry], marker: null }
+        const results = await Promise.all(stores.map((one) => one.commitState('k', 7, `7#${n}`, effects)))
+        expect(results).toEqual(results.map(() => ({ outcome: 'committed', revision: null, more: false })))
+      }
+      const [row] = await bed.execute(`select committed from ${bed.prefix}_chats where k = 'k'`)
+      expect(Number(row?.['committed'])).toBe(12)
+      expect((await stores[0]?.outbox.entries('k'))?.length).toBe(12)
+    }),
+  )
+
   it(
     'I5, Z4: many holders of rising fences on few chats: no write of a lower fence lands after a higher one has read, and each commit is whole',
     on(async (bed) => {
