@@ -15,5 +15,11 @@ export {
   type ServerInstance,
 } from './servers.js'
 export { Replica, spawnReplica, type NextOptions, type ReplicaEvent, type ReplicaExit } from './replica.js'
+export {
+  startRedisCluster,
+  startRedisSentinels,
+  type PrivateCluster,
+  type PrivateSentinels,
+} from './redis-sets.js'
 export { onTestEnd } from './test-end.js'
 export { waitFor, type WaitForOptions } from './wait-for.js'

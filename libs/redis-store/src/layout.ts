@@ -2,6 +2,7 @@
  * The layout of keys: which shard a name belongs to, and the lines to it. With layout 'single' there is one shard on one
  * server; with 'cluster' a fixed number of them, spread over the masters of a Redis Cluster (ADR 6).
  */
+import type { TakeRequest } from '@botmesh/core'
 import type { LineContext, LineOptions, Lines, Line } from './line.js'
 import { ClusterLines } from './cluster-lines.js'
 import { shardOf, shardTags } from './cluster-slots.js'
@@ -42,6 +43,14 @@ export class ShardedPlace {
 
   shardOf(name: string): number {
     return this.keys.length === 1 ? 0 : shardOf(name, this.keys.length)
+  }
+
+  /** A chat's read brings its user's state along where it is in the same shard. */
+  within(request: TakeRequest): TakeRequest {
+    const { key, read } = request
+    if (read?.user === undefined || this.shardOf(read.user) === this.shardOf(key)) return request
+    const { user: _elsewhere, ...rest } = read
+    return { ...request, read: rest }
   }
 
   line(context: LineContext, options: LineOptions): Line {

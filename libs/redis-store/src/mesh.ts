@@ -43,6 +43,16 @@ export async function joinMesh(
   throw differs(field, theirs, settings)
 }
 
+/** @throws ConfigError for a window that ends before receipts of commits may. */
+export function requireWindow(windowMs: number, leaseMs: number): void {
+  if (windowMs >= 2 * leaseMs) return
+  const accepted = `at least ${2 * leaseMs} ms`
+  throw new ConfigError(
+    `Option "dedupeMs" is ${windowMs}; it must be at least twice leaseMs (${2 * leaseMs} ms), because receipts of commits are kept that long.`,
+    { option: 'dedupeMs', value: windowMs, accepted },
+  )
+}
+
 /** The refusal that an "unreachable" hides, if one does. */
 export function refusalBehind(error: unknown): ConfigError | null {
   if (error instanceof ConfigError) return error

@@ -3,7 +3,6 @@
  * connection: calls of turns in batches on one, heartbeats with their repairs on another, grants come in on a third.
  */
 import {
-  ConfigError,
   CoordinationUnavailableError,
   type BackendContext,
   type CommitRequest,
@@ -25,6 +24,7 @@ import { commitEntry, nudgeEntry, releaseEntry, takeEntry, withdrawEntry } from 
 import { escapeName, unescapeName, type ShardKeys } from './keys.js'
 import type { ShardedPlace } from './layout.js'
 import type { Line, LineEvents, LineRole } from './line.js'
+import { requireWindow } from './mesh.js'
 import { PushChannel } from './push-channel.js'
 import {
   RenewalEntry,
@@ -68,6 +68,7 @@ const asText = (line: string): string => line
 
 export class RedisBackend implements CoordinationBackend {
   readonly kind = 'redis'
+  readonly place: string
   private opened: Opened | null = null
   private links: Line[] = []
   private leaseMs = 15_000
@@ -79,6 +80,7 @@ export class RedisBackend implements CoordinationBackend {
     const keys = options.place.keys[options.shard]
     if (!keys) throw new RangeError(`There is no shard ${options.shard}.`)
     this.keys = keys
+    this.place = `Redis at ${options.place.settings.target.name}`
   }
 
   async open(context: BackendContext): Promise<void> {
@@ -87,12 +89,7 @@ export class RedisBackend implements CoordinationBackend {
     const { place } = this.options
     const { windowMs } = place.settings
     const { clock, logger, callTimeoutMs } = context
-    if (windowMs < 2 * context.leaseMs) {
-      throw new ConfigError(
-        `Option "dedupeMs" is ${windowMs}; it must be at least twice leaseMs (${2 * context.leaseMs} ms), because receipts of commits are kept that long.`,
-        { option: 'dedupeMs', value: windowMs, accepted: `at least ${2 * context.leaseMs} ms` },
-      )
-    }
+    requireWindow(windowMs, context.leaseMs)
     const onReady = (): void => this.whenReady()
     const { slot } = this.keys
     const line = (role: LineRole, events: LineEvents): Line =>
@@ -214,16 +211,11 @@ export class RedisBackend implements CoordinationBackend {
   }
 
   take(request: TakeRequest): Promise<TakeReply> {
-    const reply = this.add(request.session, takeEntry(this.within(request)))
+    const reply = this.add(
+      request.session,
+      takeEntry(request.read?.user === undefined ? request : this.options.place.within(request)),
+    )
     return request.read ? this.checked(request.key, reply) : reply
-  }
-
-  /** The user's state comes along where it is in the same shard. */
-  private within(request: TakeRequest): TakeRequest {
-    const { place, shard } = this.options
-    if (request.read?.user === undefined || place.shardOf(request.read.user) === shard) return request
-    const { user: _elsewhere, ...read } = request.read
-    return { ...request, read }
   }
 
   /** What cannot be read is moved out of the way, so that nobody stumbles over it again; the state says so too. */

@@ -86,7 +86,7 @@ export class RedisJournal extends Journal {
     })
     // A shard that cannot be reached does not hold up the chats of the others.
     const answers = await Promise.allSettled(asked)
-    const found = answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []))
+    const found = inTurns(answers.map((answer) => (answer.status === 'fulfilled' ? answer.value : [])))
     const failed = answers.find((answer) => answer.status === 'rejected')
     if (failed && found.length === 0) throw failed.reason
     return found.slice(0, limit)
@@ -142,6 +142,12 @@ export class RedisJournal extends Journal {
     const args = [keys.base, what, escapeName(key), escapeName(id), String(place.settings.windowMs)]
     return (await calls.script('dead-letters', keys.holders, args)) === 1
   }
+}
+
+/** One of each list, then the next of each: none is at the end for ever. */
+function inTurns<T>(lists: readonly T[][]): T[] {
+  const longest = Math.max(0, ...lists.map((list) => list.length))
+  return Array.from({ length: longest }, (_, n) => lists.flatMap((list) => list.slice(n, n + 1))).flat()
 }
 
 /** Gives up a record that cannot be read, whoever works on its chat; `id` as stored. */

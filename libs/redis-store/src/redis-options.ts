@@ -6,6 +6,7 @@ import { clusterRefusal, notACluster } from './layout-errors.js'
 import type { PlaceSettings } from './layout.js'
 import type { Layout } from './mesh.js'
 import {
+  addressName,
   clientTarget,
   clusterTarget,
   settingsTarget,
@@ -161,7 +162,11 @@ function readUrl(url: unknown, layout: Layout['layout']): Target {
     host: bare(new URL(one).hostname),
     port: Number(new URL(one).port || 6379),
   }))
-  return clusterTarget(seeds, ({ host, port }, own) => new Redis(first, { ...own, host, port }))
+  return clusterTarget(seeds, (node, own) => {
+    const url = new URL(first)
+    url.host = addressName(node)
+    return new Redis(url.href, own)
+  })
 }
 
 function bare(hostname: string): string {

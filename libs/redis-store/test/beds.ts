@@ -1,10 +1,53 @@
 /** Beds for the conformance suites on a real server: time passes by itself, each test has its own prefix. */
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Coordinator } from '@botmesh/core'
+import type { Coordinator, CoordinatorOptions } from '@botmesh/core'
 import type { CoordinationBed } from '@botmesh/core/testing'
+import { RedisStore, type RedisOptions } from '../src/index.js'
 import { RedisCoordinator, type RedisCoordinatorOptions } from '../src/redis-coordinator.js'
 import type { PrivateRedis } from './private-redis.js'
+
+/** Where a bed's data is, and how all of it is lost. */
+export interface Ground {
+  place: RedisOptions
+  wipe(): Promise<void>
+}
+
+export function groundOf(server: PrivateRedis): Ground {
+  return { place: { url: server.url }, wipe: async () => void (await server.admin.flushall()) }
+}
+
+/** For the store suites. */
+export function storeBed(place: RedisOptions): {
+  store(): RedisStore
+  coordinator(options?: CoordinatorOptions): Coordinator
+  pass(ms: number): Promise<void>
+  until<T>(promise: Promise<T>): Promise<T>
+  close(): Promise<void>
+} {
+  const prefix = `t:${randomUUID()}`
+  const stores: RedisStore[] = []
+  const coordinators: Coordinator[] = []
+  const store = (): RedisStore => {
+    const one = new RedisStore({ ...place, prefix })
+    stores.push(one)
+    return one
+  }
+  return {
+    store,
+    coordinator: (options = {}) => {
+      const one = (stores[0] ?? store()).coordinator({ processId: randomUUID(), ...options })
+      coordinators.push(one)
+      return one
+    },
+    pass: (ms) => sleep(ms),
+    until: (promise) => promise,
+    close: async () => {
+      await Promise.all(coordinators.map((one) => one.stop()))
+      await Promise.all(stores.map((one) => one.close()))
+    },
+  }
+}
 
 /** A coordinator whose process can "die". */
 export class MortalCoordinator extends RedisCoordinator {
@@ -14,7 +57,7 @@ export class MortalCoordinator extends RedisCoordinator {
 }
 
 export function coordinationBed(
-  server: PrivateRedis,
+  ground: Ground,
   more: Partial<RedisCoordinatorOptions> & { leaseMs?: number } = {},
 ): CoordinationBed & { prefix: string } {
   const { leaseMs = 1000 } = more
@@ -24,7 +67,7 @@ export function coordinationBed(
   const make = (options: RedisCoordinatorOptions): MortalCoordinator => {
     processes += 1
     const coordinator = new MortalCoordinator({
-      url: server.url,
+      ...ground.place,
       leaseMs,
       processId: `process-${processes}`,
       replicaId: `replica-${processes}`,
@@ -56,9 +99,7 @@ export function coordinationBed(
       }
     },
     elapsed: () => performance.now(),
-    wipe: async () => {
-      await server.admin.flushall()
-    },
+    wipe: () => ground.wipe(),
     close: async () => {
       await Promise.all(all.map((one) => one.stop()))
     },

@@ -1,7 +1,7 @@
 /** The coordinator suites on a real Redis. */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { coordinatorSuite } from '@botmesh/core/testing'
-import { coordinationBed } from './beds.js'
+import { coordinationBed, groundOf } from './beds.js'
 import { startRedis, type PrivateRedis } from './private-redis.js'
 
 let server: PrivateRedis
@@ -15,7 +15,7 @@ coordinatorSuite(
   {
     name: 'RedisCoordinator',
     guarantees: { commits: true, pushes: true },
-    bed: async () => coordinationBed(server),
+    bed: async () => coordinationBed(groundOf(server)),
     rounds: 100,
   },
 )

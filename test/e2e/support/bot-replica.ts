@@ -8,7 +8,7 @@ import { Bot, type BotConfig, type Logger, type Message, type Provider, type Sto
 import { FakeProvider } from '@botmesh/core/testing'
 import { MySQLStore } from '@botmesh/mysql-store'
 import { PostgresStore } from '@botmesh/postgres-store'
-import { RedisStore } from '@botmesh/redis-store'
+import { RedisStore, type RedisOptions } from '@botmesh/redis-store'
 import { SQLiteStore } from '@botmesh/sqlite-store'
 import { TelegramProvider } from '@botmesh/telegram'
 import { onCommand, tell } from '../../support/replica-side.js'
@@ -27,7 +27,9 @@ const log =
   }
 const logger: Logger = { debug: () => undefined, info: log('info'), warn: log('warn'), error: log('error') }
 
-const store = new RedisStore({ url: env('REDIS_URL'), prefix: env('PREFIX') ?? 'e2e' })
+const place = env('REDIS_PLACE')
+const where = place === undefined ? { url: env('REDIS_URL') } : (JSON.parse(place) as RedisOptions)
+const store = new RedisStore({ ...where, prefix: env('PREFIX') ?? 'e2e' })
 const coordinator = store.coordinator({
   leaseMs: Number(env('LEASE_MS') ?? 2000),
   replicaId,

@@ -20,6 +20,8 @@ export function freshPrefix(): string {
 export interface CrewOptions {
   /** Default: the Redis that tests share. */
   redisUrl?: string
+  /** Where turns and data are, if not there: options of a RedisStore. */
+  place?: object
   /** Default 2000. */
   leaseMs?: number
   durability?: boolean
@@ -138,9 +140,10 @@ export class Crew {
   }
 
   private async enter(name: string, env: Record<string, string>): Promise<BotReplica> {
-    const { redisUrl, durability } = this.options
+    const { redisUrl, place, durability } = this.options
     const process = spawnReplica(SCRIPT, {
       REDIS_URL: redisUrl ?? (await sharedRedisUrl()),
+      ...(place === undefined ? {} : { REDIS_PLACE: JSON.stringify(place) }),
       PREFIX: this.prefix,
       REPLICA_ID: name,
       LEASE_MS: String(this.leaseMs),

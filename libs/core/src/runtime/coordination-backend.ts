@@ -183,6 +183,8 @@ export type HeartbeatReply =
 export interface CoordinationBackend {
   /** For messages and logs, such as `redis`. */
   readonly kind: string
+  /** For errors: which server, such as `Redis at host:port`; never with a secret. */
+  readonly place?: string
   /**
    * Connects, checks the server and starts listening for pushes. Called again after `close`, and after a failure.
    * @throws ConfigError for what can never work (password, URL, server, protocol version);

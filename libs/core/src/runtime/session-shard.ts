@@ -68,7 +68,7 @@ export class SessionShard {
       }
       const late = (): void => {
         const cause = this.keeper.trouble
-        const where = cause instanceof CoordinationUnavailableError ? cause.details.where : undefined
+        const where = this.options.backend.place
         waiter.reject(new CoordinationUnavailableError('unreachable', { waitedMs: timeoutMs, where, cause }))
       }
       const timer = this.options.context.clock.setTimeout(late, timeoutMs)
