@@ -33,6 +33,13 @@ export class BotRegistry {
       )
     }
     const checked = checkOptions(options, name)
+    const twin = this.all.find(({ bot }) => bot.provider === checked.config.provider)
+    if (twin !== undefined) {
+      throw new ConfigError(
+        `The bots "${twin.name}" and "${name}" have one provider object; each bot needs a provider of its own.`,
+        { option: 'provider' },
+      )
+    }
     const logger = checked.config.logger ?? nestLogger(name === DEFAULT_BOT ? 'Botmesh' : `Botmesh:${name}`)
     const store = checked.config.store ?? new MemoryStore()
     const bot = new Bot({ ...checked.config, logger, store })

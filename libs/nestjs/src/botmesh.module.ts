@@ -1,5 +1,6 @@
 /** `BotmeshModule`: brings one bot into an application; called once per bot (N1). */
-import { Module, type DynamicModule, type Provider } from '@nestjs/common'
+import { Inject, Module, Optional, type DynamicModule, type Provider } from '@nestjs/common'
+import { ConfigError } from '@botmesh/core'
 import { BotRegistry, type RegisteredBot } from './bot-registry.js'
 import { BotmeshCoreModule } from './botmesh-core.module.js'
 import {
@@ -17,10 +18,25 @@ const REGISTERED = Symbol('botmesh:registered')
 
 @Module({})
 export class BotmeshModule {
+  /** @internal @throws ConfigError if the module was imported as it is: there is no bot then. */
+  constructor(@Optional() @Inject(REGISTERED) registered?: RegisteredBot) {
+    if (registered !== undefined) return
+    throw new ConfigError(
+      'BotmeshModule is imported without options; write BotmeshModule.forRoot({ provider }), or forRootAsync().',
+      { option: 'options' },
+    )
+  }
+
   /**
    * @throws ConfigError (when the application is created) for unknown options, a missing provider, a name twice.
    */
   static forRoot(options: BotmeshModuleOptions): DynamicModule {
+    if (typeof options === 'function') {
+      throw new ConfigError(
+        'BotmeshModule.forRoot() was given a function; pass it as BotmeshModule.forRootAsync({ useFactory }).',
+        { option: 'options' },
+      )
+    }
     const name = checkName(options?.name)
     return moduleOf(name, options?.isGlobal, [], [{ provide: OPTIONS, useValue: options }])
   }
@@ -76,7 +92,13 @@ function sourceOf(options: BotmeshModuleAsyncOptions): Provider[] {
   if (options.useFactory !== undefined) {
     return [{ provide: OPTIONS, inject: options.inject ?? [], useFactory: options.useFactory }]
   }
-  const make = (factory: BotmeshOptionsFactory) => factory.createBotmeshOptions()
+  const make = (factory: BotmeshOptionsFactory) => {
+    if (typeof factory.createBotmeshOptions === 'function') return factory.createBotmeshOptions()
+    throw new ConfigError(
+      `BotmeshModule.forRootAsync: ${factory.constructor.name} has no method createBotmeshOptions().`,
+      { option: options.useClass === undefined ? 'useExisting' : 'useClass' },
+    )
+  }
   if (options.useExisting !== undefined) {
     return [{ provide: OPTIONS, inject: [options.useExisting], useFactory: make }]
   }

@@ -8,6 +8,7 @@ import type {
   Type,
 } from '@nestjs/common'
 import { ConfigError, describeValue, refuseUnknownOptions, requireOneOf, type BotConfig } from '@botmesh/core'
+import { checkCoordination, checkFlag, checkGroup, checkProvider, refuseMisplaced } from './mistakes.js'
 import { DEFAULT_BOT } from './tokens.js'
 
 export interface HealthOptions {
@@ -124,6 +125,7 @@ export function checkOptions(options: BotmeshModuleOptions, name: string): Check
       },
     )
   }
+  refuseMisplaced(owner, options, Object.keys(KNOWN))
   refuseUnknownOptions(owner, options, Object.keys(KNOWN))
   const { health, webhooks, shutdownHooksWarning, isGlobal: _isGlobal, name: given, ...config } = options
   if (given !== undefined && given !== name) {
@@ -132,12 +134,12 @@ export function checkOptions(options: BotmeshModuleOptions, name: string): Check
       { option: 'name', value: given },
     )
   }
-  if (typeof config.provider !== 'object' || config.provider === null) {
-    throw new ConfigError(
-      `${owner}: option "provider" is ${describeValue(config.provider)}; accepted: a provider, such as new WebchatProvider().`,
-      { option: 'provider', accepted: 'a provider' },
-    )
-  }
+  checkProvider(owner, config.provider)
+  checkCoordination(owner, config.coordination)
+  checkFlag(owner, 'isGlobal', _isGlobal)
+  checkFlag(owner, 'shutdownHooksWarning', shutdownHooksWarning)
+  checkGroup(owner, 'health', health, "{ path: '/health' }")
+  checkGroup(owner, 'webhooks', webhooks, "{ path: '/webhooks/whatsapp' }")
   return {
     name,
     config: { ...config, name },
@@ -149,7 +151,22 @@ export function checkOptions(options: BotmeshModuleOptions, name: string): Check
 
 /** @throws ConfigError unless there is exactly one source of options. */
 export function checkAsyncOptions(options: BotmeshModuleAsyncOptions): void {
-  refuseUnknownOptions('BotmeshModule.forRootAsync', options, Object.keys(ASYNC_KNOWN))
+  const owner = 'BotmeshModule.forRootAsync'
+  if (typeof options !== 'object' || options === null) {
+    throw new ConfigError(
+      `${owner}() was given ${describeValue(options)}; accepted: { useFactory }, { useClass } or { useExisting }.`,
+      { option: 'options' },
+    )
+  }
+  for (const name of Object.keys(KNOWN).filter((one) => one in options && !(one in ASYNC_KNOWN))) {
+    throw new ConfigError(
+      `${owner} has no option "${name}": return it from useFactory, or give it to BotmeshModule.forRoot().`,
+      { option: name },
+    )
+  }
+  refuseUnknownOptions(owner, options, Object.keys(ASYNC_KNOWN))
+  checkFlag(owner, 'isGlobal', options.isGlobal)
+  checkKinds(owner, options)
   const sources = (['useFactory', 'useClass', 'useExisting'] as const).filter(
     (one) => options[one] !== undefined,
   )
@@ -158,6 +175,24 @@ export function checkAsyncOptions(options: BotmeshModuleAsyncOptions): void {
     `BotmeshModule.forRootAsync has ${sources.length === 0 ? 'none' : sources.join(' and ')} of useFactory, useClass and useExisting; accepted: exactly one.`,
     { option: 'useFactory' },
   )
+}
+
+function checkKinds(owner: string, options: BotmeshModuleAsyncOptions): void {
+  const refuse = (option: string, value: unknown, accepted: string) => {
+    throw new ConfigError(`${owner}: option "${option}" is ${describeValue(value)}; accepted: ${accepted}.`, {
+      ...{ option, accepted },
+    })
+  }
+  for (const option of ['useFactory', 'useClass'] as const) {
+    const value: unknown = options[option]
+    if (value !== undefined && typeof value !== 'function') {
+      refuse(option, value, option === 'useFactory' ? 'a function that returns the options' : 'a class')
+    }
+  }
+  for (const option of ['imports', 'inject', 'extraProviders'] as const) {
+    const value: unknown = options[option]
+    if (value !== undefined && !Array.isArray(value)) refuse(option, value, 'an array')
+  }
 }
 
 /** @throws ConfigError */
@@ -205,8 +240,8 @@ function checkWebhooks(
 }
 
 function checkPath(option: string, value: unknown): string {
-  const accepted = "a path such as '/webhooks/whatsapp'"
-  if (typeof value !== 'string' || !/^\/?[^\s?#]+$/.test(value)) {
+  const accepted = "a path such as '/webhooks/whatsapp', without host, parameters or wildcards"
+  if (typeof value !== 'string' || !/^\/?[^\s?#*]+$/.test(value) || /:\/\/|\/:/.test(value)) {
     throw new ConfigError(`Option "${option}" is ${describeValue(value)}; accepted: ${accepted}.`, {
       option,
       value,

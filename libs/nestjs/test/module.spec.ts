@@ -159,14 +159,15 @@ describe('N1: forRootAsync', () => {
   it('useClass, and useExisting, also for a named bot', async () => {
     @Module({ imports: [Transports], providers: [Options], exports: [Options] })
     class Configured {}
-    const { app } = await runApp({
-      imports: [
-        BotmeshModule.forRootAsync({ imports: [Transports], useClass: Options }),
-        BotmeshModule.forRootAsync({ name: 'b', imports: [Configured], useExisting: Options }),
-      ],
+    const byClass = await runApp({
+      imports: [BotmeshModule.forRootAsync({ imports: [Transports], useClass: Options })],
     })
-    expect(app.get(Bot).name).toBe('default')
-    expect(app.get<Bot>(getBotToken('b')).name).toBe('b')
+    expect(byClass.app.get(Bot).name).toBe('default')
+    await byClass.app.close()
+    const byExisting = await runApp({
+      imports: [BotmeshModule.forRootAsync({ name: 'b', imports: [Configured], useExisting: Options })],
+    })
+    expect(byExisting.app.get<Bot>(getBotToken('b')).name).toBe('b')
   })
 
   it('needs exactly one source, and a name beside the factory', async () => {

@@ -12,7 +12,7 @@ export function refuseUnknownOptions(owner: string, options: object, known: read
     if (known.includes(name)) continue
     const near = nearestName(name, known)
     throw new ConfigError(
-      `${owner} has no option "${name}"${near === undefined ? '' : `; did you mean "${near}"?`} Known: ${known.join(', ')}.`,
+      `${owner} has no option "${name}"${near === undefined ? '.' : `; did you mean "${near}"?`} Known: ${known.join(', ')}.`,
       { option: name, accepted: known.join(', ') },
     )
   }

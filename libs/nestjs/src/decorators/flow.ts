@@ -1,7 +1,8 @@
 /** `@Flow`, `@Step`, `@Persistent`: a flow as an injectable class (N2). */
 import { Injectable } from '@nestjs/common'
-import { refuseUnknownOptions, type FlowOptions } from '@botmesh/core'
+import { ConfigError, describeValue, refuseUnknownOptions, type FlowOptions } from '@botmesh/core'
 import { addStep, markFlow, markPersistent, type BotSelection } from './metadata.js'
+import { refuseBareUse } from '../mistakes.js'
 import { methodOf } from './method-of.js'
 
 export interface FlowDecoratorOptions extends FlowOptions {
@@ -19,6 +20,12 @@ const INJECTABLE = '__injectable__'
  * @throws ConfigError for an unknown option.
  */
 export function Flow(name: string, options: FlowDecoratorOptions = {}): ClassDecorator {
+  refuseBareUse('Flow', "@Flow('order')", name)
+  if (typeof name !== 'string' || name === '') {
+    throw new ConfigError(`@Flow() has ${describeValue(name)} for a name; write @Flow('order').`, {
+      option: '@Flow',
+    })
+  }
   refuseUnknownOptions(`@Flow("${name}")`, options, ['on', 'bot'])
   return (type) => {
     // Only if nobody said it before: a scope given by the class's own @Injectable must stay visible.
@@ -32,6 +39,7 @@ export function Flow(name: string, options: FlowDecoratorOptions = {}): ClassDec
  * @param name kept in checkpoints; default the method's name. Give it when a method is renamed.
  */
 export function Step(name?: string): MethodDecorator {
+  refuseBareUse('Step', '@Step()', name)
   return (prototype, key, descriptor) => {
     const method = methodOf('Step', prototype, key, descriptor)
     addStep(prototype.constructor, { method, name: name ?? method })
@@ -39,6 +47,7 @@ export function Step(name?: string): MethodDecorator {
 }
 
 /** The flow's checkpoints are kept: it survives restarts and goes on at another replica (K1). */
-export function Persistent(): ClassDecorator {
+export function Persistent(...bare: never[]): ClassDecorator {
+  refuseBareUse('Persistent', '@Persistent()', bare[0])
   return (type) => markPersistent(type)
 }

@@ -1,6 +1,7 @@
 /** Decorators of methods that handle messages (N2). Their classes are providers or controllers of any module. */
 import { refuseUnknownOptions, type CommandOptions, type Trigger } from '@botmesh/core'
 import { addHandler, type BotSelection, type HandlerMetadata } from './metadata.js'
+import { refuseBareUse } from '../mistakes.js'
 import { methodOf } from './method-of.js'
 
 export interface HandlerOptions {
@@ -17,6 +18,7 @@ export interface ConversationDecoratorOptions extends HandlerOptions {
 
 /** An asynchronous conversation: `async survey(c: ConversationContext, ctx: MessageContext)`. Default name: the method's. */
 export function Conversation(name?: string, options: ConversationDecoratorOptions = {}): MethodDecorator {
+  refuseBareUse('Conversation', '@Conversation()', name)
   const { bot, ...rest } = options
   return handler('Conversation', { bot }, (method) => ({
     kind: 'conversation',
@@ -27,6 +29,7 @@ export function Conversation(name?: string, options: ConversationDecoratorOption
 
 /** Messages that nothing else has taken. */
 export function OnMessage(options: HandlerOptions = {}): MethodDecorator {
+  refuseBareUse('OnMessage', '@OnMessage()', options)
   return handler('OnMessage', options, () => ({ kind: 'message' }))
 }
 
@@ -35,17 +38,20 @@ export function OnMessage(options: HandlerOptions = {}): MethodDecorator {
  * @param options.interrupt true: also while a conversation waits.
  */
 export function Command(name?: string, options: CommandDecoratorOptions = {}): MethodDecorator {
+  refuseBareUse('Command', "@Command('cancel')", name)
   const { bot, ...rest } = options
   return handler('Command', { bot }, (method) => ({ kind: 'command', name: name ?? method, options: rest }))
 }
 
 /** Messages equal to a text, or matching a pattern. */
 export function Hears(trigger: Trigger, options: HandlerOptions = {}): MethodDecorator {
+  refuseBareUse('Hears', "@Hears('hello')", trigger)
   return handler('Hears', options, () => ({ kind: 'hears', trigger }))
 }
 
 /** Runs before routing; may change `ctx.body`, `ctx.type` and `ctx.lang`. */
 export function BeforeMessage(options: HandlerOptions = {}): MethodDecorator {
+  refuseBareUse('BeforeMessage', '@BeforeMessage()', options)
   return handler('BeforeMessage', options, () => ({ kind: 'before' }))
 }
 

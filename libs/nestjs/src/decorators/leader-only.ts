@@ -6,6 +6,7 @@ import 'reflect-metadata'
 import { refuseUnknownOptions } from '@botmesh/core'
 import { runAsLeader } from '../schedule/leader-gate.js'
 import { addLeaderJob, type BotSelection } from './metadata.js'
+import { refuseBareUse } from '../mistakes.js'
 import { methodOf } from './method-of.js'
 
 export interface LeaderOnlyOptions {
@@ -22,6 +23,7 @@ export interface LeaderOnlyOptions {
  * @param name of the job; the election is `job:<name>`. Default `Class.method`.
  */
 export function LeaderOnly(name?: string, options: LeaderOnlyOptions = {}): MethodDecorator {
+  refuseBareUse('LeaderOnly', "@LeaderOnly('report')", name)
   refuseUnknownOptions('@LeaderOnly()', options, ['bot'])
   return (prototype, key, descriptor) => {
     const method = methodOf('LeaderOnly', prototype, key, descriptor)
