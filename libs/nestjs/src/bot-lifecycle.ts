@@ -67,7 +67,7 @@ export class BotLifecycle {
   /** Counts as a user of what the bots share, so that the last bot to stop does not end it too early. */
   private hold(): void {
     for (const one of this.registry.all) {
-      if (!this.stores.has(one.store)) beginUse(one.store, true)
+      if (!this.stores.has(one.store)) beginUse(one.store, one.store.isOpen !== true)
       this.stores.set(one.store, one)
       const { coordinator } = one
       if (!this.coordinators.has(coordinator)) beginUse(coordinator, coordinator.status.status === 'idle')

@@ -112,6 +112,32 @@ describe('N1: forRoot', () => {
     ).rejects.toThrow(/dependencies of the Parts/)
   })
 
+  it('the last bot closes the store that it opened, and none that the application has opened itself', async () => {
+    class Store extends MemoryStore {
+      isOpen = false
+      closed = 0
+      open(): Promise<void> {
+        this.isOpen = true
+        return Promise.resolve()
+      }
+      close(): Promise<void> {
+        this.isOpen = false
+        this.closed += 1
+        return Promise.resolve()
+      }
+    }
+    const [own, theirs] = [new Store(), new Store()]
+    await theirs.open()
+    for (const store of [own, theirs]) {
+      const bot = (name: string) =>
+        BotmeshModule.forRoot({ name, provider: new TestProvider({ account: name }), store })
+      const { app } = await runApp({ imports: [bot('a'), bot('b')] })
+      expect(store.isOpen).toBe(true)
+      await app.close()
+    }
+    expect([own.closed, theirs.closed]).toEqual([1, 0])
+  })
+
   it('bots that share a coordinator: the last one to stop stops it', async () => {
     const coordinator = new MemoryCoordinator({ hub: new MemoryCoordinationHub() })
     const { app } = await runApp({

@@ -76,6 +76,7 @@ export class RedisStore implements Store, StateStore, LockStore {
   private readonly leaseLocks: RedisLocks
   private readonly ownLog: RedisLog
   private readonly random: Random
+  private wasOpened = false
 
   /** @throws ConfigError for an option that is unknown, missing (`url`) or impossible. Connects when first used. */
   constructor(private readonly options: RedisStoreOptions & { [WIRING]?: CoordinatorWiring }) {
@@ -111,11 +112,18 @@ export class RedisStore implements Store, StateStore, LockStore {
     return this.leaseLocks
   }
 
-  open(): Promise<void> {
-    return this.calls.open()
+  /** True from `open` until `close`. */
+  get isOpen(): boolean {
+    return this.wasOpened
+  }
+
+  async open(): Promise<void> {
+    await this.calls.open()
+    this.wasOpened = true
   }
 
   async close(): Promise<void> {
+    this.wasOpened = false
     this.ownLog.close()
     this.calls.close()
   }

@@ -91,6 +91,7 @@ export abstract class SqlStore implements Store, StateStore, LockStore {
   private readonly leaseLocks: SqlLocks
   private readonly ownLog: SqlLog
   private readonly old: Sweep
+  private wasOpened = false
 
   /** @throws ConfigError for an impossible option. Connects when first used. */
   protected constructor(flavor: SqlFlavor, options: SqlStoreOptions) {
@@ -126,11 +127,18 @@ export abstract class SqlStore implements Store, StateStore, LockStore {
   }
 
   /** Connects, and creates or updates the tables. @throws ConfigError, StoreError */
-  open(): Promise<void> {
-    return this.link.open()
+  async open(): Promise<void> {
+    await this.link.open()
+    this.wasOpened = true
+  }
+
+  /** True from `open` until `close`. */
+  get isOpen(): boolean {
+    return this.wasOpened
   }
 
   async close(): Promise<void> {
+    this.wasOpened = false
     await this.ownLog.close()
     await this.old.settled()
     await this.link.close()

@@ -67,7 +67,7 @@ export class RunningBot {
   /** Connects store and coordinator, then the transport or the candidacy for it. Undoes itself if it fails. */
   async start(): Promise<void> {
     const { store, coordinator } = this.options
-    beginUse(store, true)
+    beginUse(store, store.isOpen !== true)
     if (coordinator !== null) beginUse(coordinator, coordinator.status.status === 'idle')
     try {
       await openPatiently(this.options, `${store.kind} store`, () => store.open?.())

@@ -19,6 +19,11 @@ export interface Store extends CheckpointStore, UserStore, Partial<StateStore> {
   readonly log?: MessageLog
   /** Connects and checks. Idempotent. @throws ConfigError, StoreError */
   open?(): Promise<void>
+  /**
+   * True from `open` until `close`; a connection that some other call has made by itself does not count. A store that
+   * somebody opened before the bots start is theirs to close; absent counts as false: the last bot to stop closes it.
+   */
+  readonly isOpen?: boolean
   /** Closes what this store opened itself (not a client that was passed in). Idempotent. */
   close?(): Promise<void>
   /** The chat's row: last message id and time; without coordination or durability it is not called. */
