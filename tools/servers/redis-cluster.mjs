@@ -3,9 +3,10 @@
  * gone or silent within about a second, so that tests of failovers are short.
  */
 import { setTimeout as delay } from 'node:timers/promises'
-import { ask } from './resp.mjs'
+import { freePort } from './port.mjs'
 import { startPrivateServer } from './private-server.mjs'
 import { redis } from './redis.mjs'
+import { ask } from './resp.mjs'
 
 /**
  * @typedef {import('./private-server.mjs').PrivateServer} PrivateServer
@@ -29,12 +30,13 @@ const WHOLE_MS = 30_000
 
 /**
  * @param {string} program path of redis-server
- * @param {{ args?: string[], nodeTimeoutMs?: number, tls?: boolean, auth?: string[] }} [options] `args` for every node;
- *   `auth`: user and password, or a password, with which they are asked here
+ * @param {{ args?: string[], nodeTimeoutMs?: number, tlsArgs?: string[] }} [options] `args` for every node; with
+ *   `tlsArgs` (certificates) each has a port for TLS besides, which is the one in `addresses`, and they use TLS among
+ *   themselves
  * @returns {Promise<PrivateCluster>}
  */
 export async function startPrivateCluster(program, options = {}) {
-  const { args = [], nodeTimeoutMs = 1000, auth = [] } = options
+  const { args = [], nodeTimeoutMs = 1000, tlsArgs } = options
   const all = [
     ...['--cluster-enabled', 'yes', '--cluster-node-timeout', String(nodeTimeoutMs)],
     // A replica takes over however old its data is: what is lost then is what the tests are about.
@@ -49,8 +51,25 @@ export async function startPrivateCluster(program, options = {}) {
     ...args,
   ]
   const description = withBusPort(redis)
+  const tlsPorts = await Promise.all(
+    Array.from({ length: 2 * MASTERS }, () => (tlsArgs === undefined ? undefined : freePort())),
+  )
+  /** @param {number} index */
+  const argsOf = (index) =>
+    tlsArgs === undefined
+      ? all
+      : [
+          ...all,
+          '--tls-port',
+          String(tlsPorts[index]),
+          '--tls-cluster',
+          'yes',
+          '--tls-replication',
+          'yes',
+          ...tlsArgs,
+        ]
   const started = await Promise.allSettled(
-    Array.from({ length: 2 * MASTERS }, () => startPrivateServer(description, program, { args: all })),
+    tlsPorts.map((_, index) => startPrivateServer(description, program, { args: argsOf(index) })),
   )
   /** @type {PrivateServer[]} */
   const servers = started.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []))
@@ -65,11 +84,12 @@ export async function startPrivateCluster(program, options = {}) {
     if (failed) throw failed.reason
     const at = (/** @type {number} */ index) => /** @type {PrivateServer} */ (servers[index])
     const tell = (/** @type {number} */ index, /** @type {string[]} */ ...command) =>
-      ask(at(index).port, command, { auth })
+      ask(at(index).port, command)
+    const ports = servers.map(({ port }, index) => tlsPorts[index] ?? port)
     const ids = await Promise.all(
       servers.map(async (_, index) => String(await tell(index, 'CLUSTER', 'MYID'))),
     )
-    await form(servers, ids, tell)
+    await form(ids, { port: ports[0] ?? 0, busPort: busPortOf(at(0).port) }, tell)
     const whole = () => untilWhole(servers, tell)
     await whole()
     return {
@@ -79,12 +99,12 @@ export async function startPrivateCluster(program, options = {}) {
           return at(index)
         },
       })),
-      addresses: servers.map(({ port }) => ({ host: '127.0.0.1', port })),
+      addresses: ports.map((port) => ({ host: '127.0.0.1', port })),
       ownerOf: (slot) => ownerOf(slot, ids, servers, tell),
       async restart(index) {
         await at(index).kill()
         const { port, dir } = at(index)
-        servers[index] = await startPrivateServer(description, program, { port, dir, args: all })
+        servers[index] = await startPrivateServer(description, program, { port, dir, args: argsOf(index) })
       },
       whole,
       stop,
@@ -95,14 +115,21 @@ export async function startPrivateCluster(program, options = {}) {
   }
 }
 
-/** The nodes talk on another port, which by default is ten thousand higher and need not be there. */
+/**
+ * The nodes talk on another port, which by default is ten thousand higher and need not be there.
+ * @param {number} port
+ */
+function busPortOf(port) {
+  return port > 32_767 ? port - 20_000 : port + 20_000
+}
+
 function withBusPort(/** @type {import('./private-server.mjs').ServerDescription} */ server) {
   return {
     ...server,
     name: 'redis-cluster',
     args: (/** @type {{ port: number, dir: string }} */ place) => [
       ...server.args(place),
-      ...['--cluster-port', String(place.port > 32_767 ? place.port - 20_000 : place.port + 20_000)],
+      ...['--cluster-port', String(busPortOf(place.port))],
     ],
   }
 }
@@ -112,24 +139,22 @@ function withBusPort(/** @type {import('./private-server.mjs').ServerDescription
  */
 
 /**
- * @param {PrivateServer[]} servers
  * @param {string[]} ids
+ * @param {{ port: number, busPort: number }} first where the others meet
  * @param {Tell} tell
  */
-async function form(servers, ids, tell) {
+async function form(ids, first, tell) {
   const width = Math.ceil(SLOTS / MASTERS)
   for (let index = 0; index < MASTERS; index += 1) {
     const [from, to] = [index * width, Math.min(SLOTS, (index + 1) * width) - 1]
     await tell(index, 'CLUSTER', 'ADDSLOTSRANGE', String(from), String(to))
     await tell(index, 'CLUSTER', 'SET-CONFIG-EPOCH', String(index + 1))
   }
-  const { port = 0 } = servers[0] ?? {}
-  const busPort = port > 32_767 ? port - 20_000 : port + 20_000
-  for (let index = 1; index < servers.length; index += 1) {
-    await tell(index, 'CLUSTER', 'MEET', '127.0.0.1', String(port), String(busPort))
+  for (let index = 1; index < ids.length; index += 1) {
+    await tell(index, 'CLUSTER', 'MEET', '127.0.0.1', String(first.port), String(first.busPort))
   }
   const limit = performance.now() + WHOLE_MS
-  for (let index = MASTERS; index < servers.length;) {
+  for (let index = MASTERS; index < ids.length;) {
     const answer = await tell(index, 'CLUSTER', 'REPLICATE', ids[index - MASTERS] ?? '').catch(
       (error) => error,
     )

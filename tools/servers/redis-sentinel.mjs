@@ -27,12 +27,15 @@ const WHOLE_MS = 30_000
 
 /**
  * @param {string} program path of redis-server, which is a Sentinel too if told so
- * @param {{ args?: string[], downAfterMs?: number }} [options] `args` for primary and replica
+ * @param {{ args?: string[], downAfterMs?: number, password?: string, sentinelPassword?: string }} [options] `args` for primary and replica
  * @returns {Promise<PrivateSentinels>}
  */
 export async function startPrivateSentinels(program, options = {}) {
-  const { args = [], downAfterMs = 600 } = options
-  const all = ['--repl-diskless-sync-delay', '0', '--repl-ping-replica-period', '1', ...args]
+  const { args = [], downAfterMs = 600, password, sentinelPassword } = options
+  const secret = password === undefined ? [] : ['--requirepass', password, '--masterauth', password]
+  const all = ['--repl-diskless-sync-delay', '0', '--repl-ping-replica-period', '1', ...secret, ...args]
+  const auth = password === undefined ? [] : [password]
+  const sentinelAuth = sentinelPassword === undefined ? [] : [sentinelPassword]
   /** @type {PrivateServer[]} */
   const servers = []
   /** @type {PrivateServer[]} */
@@ -50,22 +53,24 @@ export async function startPrivateSentinels(program, options = {}) {
     const follow = [...all, '--replicaof', '127.0.0.1', String(port)]
     servers.push(await startPrivateServer(redis, program, { args: follow }))
     firsts.push(...servers)
-    const description = sentinelOf(port, downAfterMs)
+    const description = sentinelOf(port, downAfterMs, { password, sentinelPassword })
     for (let left = 3; left > 0; left -= 1) sentinels.push(await startPrivateServer(description, program))
     const primaryPort = async () => {
       const answers = await Promise.all(
         sentinels.map((one) =>
-          ask(one.port, ['SENTINEL', 'GET-MASTER-ADDR-BY-NAME', NAME]).catch(() => null),
+          ask(one.port, ['SENTINEL', 'GET-MASTER-ADDR-BY-NAME', NAME], { auth: sentinelAuth }).catch(
+            () => null,
+          ),
         ),
       )
       const ports = answers.map((answer) => (Array.isArray(answer) ? Number(answer[1]) : 0))
-      return ports.toSorted()[1] ?? 0
+      return ports.toSorted((one, other) => one - other)[1] ?? 0
     }
     const indexOfPrimary = async () => {
       const now = await primaryPort()
       return servers.findIndex((server) => server.port === now)
     }
-    const whole = () => untilWhole(servers, sentinels, indexOfPrimary)
+    const whole = () => untilWhole(servers, sentinels, indexOfPrimary, { auth, sentinelAuth })
     await whole()
     return {
       name: NAME,
@@ -91,9 +96,10 @@ export async function startPrivateSentinels(program, options = {}) {
 /**
  * @param {number} primaryPort
  * @param {number} downAfterMs
+ * @param {{ password: string | undefined, sentinelPassword: string | undefined }} secrets
  * @returns {import('./private-server.mjs').ServerDescription}
  */
-function sentinelOf(primaryPort, downAfterMs) {
+function sentinelOf(primaryPort, downAfterMs, { password, sentinelPassword }) {
   return {
     ...redis,
     name: 'redis-sentinel',
@@ -104,6 +110,13 @@ function sentinelOf(primaryPort, downAfterMs) {
         `sentinel down-after-milliseconds ${NAME} ${downAfterMs}`,
         `sentinel failover-timeout ${NAME} 4000`,
         `sentinel parallel-syncs ${NAME} 1`,
+        ...(password === undefined ? [] : [`sentinel auth-pass ${NAME} ${quoted(password)}`]),
+        ...(sentinelPassword === undefined
+          ? []
+          : [
+              `requirepass ${quoted(sentinelPassword)}`,
+              `sentinel sentinel-pass ${quoted(sentinelPassword)}`,
+            ]),
       ]
       const file = join(dir, 'sentinel.conf')
       await writeFile(file, `${lines.join('\n')}\n`)
@@ -120,14 +133,15 @@ function sentinelOf(primaryPort, downAfterMs) {
  * @param {PrivateServer[]} servers
  * @param {PrivateServer[]} sentinels
  * @param {() => Promise<number>} primary
+ * @param {{ auth: string[], sentinelAuth: string[] }} secrets
  */
-async function untilWhole(servers, sentinels, primary) {
+async function untilWhole(servers, sentinels, primary, { auth, sentinelAuth }) {
   const limit = performance.now() + WHOLE_MS
   for (;;) {
     const index = await primary()
     const asked = await Promise.all([
-      ...servers.map(({ port }) => ask(port, ['INFO', 'replication']).catch(() => '')),
-      ...sentinels.map(({ port }) => ask(port, ['INFO', 'sentinel']).catch(() => '')),
+      ...servers.map(({ port }) => ask(port, ['INFO', 'replication'], { auth }).catch(() => '')),
+      ...sentinels.map(({ port }) => ask(port, ['INFO', 'sentinel'], { auth: sentinelAuth }).catch(() => '')),
     ])
     const [first = '', second = '', ...known] = asked.map(String)
     const inStep = [first, second].every((info, at) =>
@@ -138,4 +152,9 @@ async function untilWhole(servers, sentinels, primary) {
       throw new Error(`The Sentinel set did not become whole:\n${asked.join('\n')}`)
     await delay(30)
   }
+}
+
+/** @param {string} text as the configuration file takes it */
+function quoted(text) {
+  return `"${text.replaceAll('\\', '\\\\').replaceAll('"', '\\"')}"`
 }

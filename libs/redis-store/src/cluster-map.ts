@@ -109,10 +109,10 @@ export class ClusterMap {
     for (const row of Array.isArray(slots) ? (slots as unknown[]) : []) {
       if (!Array.isArray(row)) continue
       const [from, to, ...nodes] = row as [number, number, ...[string | null, number][]]
-      const addresses = nodes.map(([host, port]) => this.reach(host ?? '', Number(port), asked))
+      const addresses = nodes.map(([host, port]) => this.reach(host ?? '', port, asked))
       for (const address of addresses) known.set(addressName(address), address)
       const [owner] = addresses
-      if (owner) ranges.push({ from: Number(from), to: Number(to), owner })
+      if (owner) ranges.push({ from, to, owner })
     }
     if (ranges.length === 0) return
     this.ranges = ranges

@@ -11,7 +11,7 @@ export interface PushOptions {
   clock: Clock
   logger: Logger
   timeoutMs: number
-  onMessage(channel: string, text: string): void
+  onMessage: (channel: string, text: string) => void
   onLive(live: boolean): void
 }
 

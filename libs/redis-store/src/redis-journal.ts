@@ -162,8 +162,8 @@ export class RedisOutbox extends Outbox {
 
   async entries(chatKey: string): Promise<OutboxEntry[]> {
     const calls = this.calls.of(chatKey)
-    const key = [this.keyOf(chatKey)]
-    const stored = await calls.command<Record<string, string>>('entries', 'hgetall', key)
+    const args = [this.keyOf(chatKey)]
+    const stored = await calls.command<Record<string, string>>('entries', 'hgetall', args)
     const damaged: Damage[] = []
     const entries = Object.entries(stored).flatMap(([key, value]) => {
       const entry = readOutboxEntry(`${chatKey} ${unescapeName(key)}`, value, damaged)

@@ -163,9 +163,9 @@ function readUrl(url: unknown, layout: Layout['layout']): Target {
     port: Number(new URL(one).port || 6379),
   }))
   return clusterTarget(seeds, (node, own) => {
-    const url = new URL(first)
-    url.host = addressName(node)
-    return new Redis(url.href, own)
+    const at = new URL(first)
+    at.host = addressName(node)
+    return new Redis(at.href, own)
   })
 }
 

@@ -75,7 +75,7 @@ describe('C2, S3: how the Sentinels are given', () => {
   it('bad input: no name, no Sentinel, and layout cluster are refused by name', () => {
     const refused = (options: object): string => {
       try {
-        return String(new RedisStore(options as RedisOptions))
+        return new RedisStore(options).place
       } catch (error) {
         expect(error).toBeInstanceOf(ConfigError)
         return (error as Error).message

@@ -15,9 +15,9 @@ export interface Stage {
   /** Options of a store that lies here. */
   place: object
   /** A server that serves chats at present. */
-  primary(): Promise<Primary>
+  primary: () => Promise<Primary>
   /** Resolves when every server knows its part. */
-  whole(): Promise<void>
+  whole: () => Promise<void>
 }
 
 async function copied(port: number): Promise<void> {
