@@ -5,7 +5,7 @@ import type { AddressInfo, Socket } from 'node:net'
 export abstract class HttpDouble {
   private readonly sockets = new Set<Socket>()
   private readonly watchers = new Set<() => void>()
-  private readonly server = createServer((request, response) => {
+  protected readonly server = createServer((request, response) => {
     this.answer(request, response).catch((error: unknown) => response.destroy(error as Error))
   })
 

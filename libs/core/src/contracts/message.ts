@@ -85,6 +85,11 @@ export interface OutgoingContent {
   template?: { name: string; language: string; variables?: string[]; components?: unknown[] }
   /** Id of the message to quote. */
   replyTo?: string
+  /**
+   * More of this message in the platform's own form, plain JSON. Each transport says what it takes (Discord: `embeds`,
+   * `components`, …); the others ignore it.
+   */
+  platform?: Readonly<Record<string, unknown>>
 }
 
 /** The platform's receipt of a send. */

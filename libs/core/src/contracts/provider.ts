@@ -102,6 +102,11 @@ export interface SendOptions {
   signal?: AbortSignal
   /** The same for every attempt of one send; platforms that can deduplicate are given it. */
   idempotencyKey?: string
+  /**
+   * Id of the inbound message in whose turn this is sent, if any: for platforms where some messages are answered in
+   * a way of their own (Discord's slash commands). A hint: the send must also work where this is not known.
+   */
+  inboundId?: string
 }
 
 export interface Provider {

@@ -15,6 +15,8 @@ export interface SendGuard {
   signal?: AbortSignal
   /** The same for every attempt. */
   idempotencyKey?: string
+  /** The message in whose turn this is sent. */
+  inboundId?: string
 }
 
 export interface SendGateOptions {
@@ -121,10 +123,11 @@ function pause(clock: Clock, ms: number, signal: AbortSignal | undefined): Promi
   })
 }
 
-function sendOptionsOf(guard: SendGuard) {
-  if (guard.signal === undefined && guard.idempotencyKey === undefined) return undefined
+function sendOptionsOf({ signal, idempotencyKey, inboundId }: SendGuard) {
+  if (signal === undefined && idempotencyKey === undefined && inboundId === undefined) return undefined
   return {
-    ...(guard.signal === undefined ? {} : { signal: guard.signal }),
-    ...(guard.idempotencyKey === undefined ? {} : { idempotencyKey: guard.idempotencyKey }),
+    ...(signal === undefined ? {} : { signal }),
+    ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
+    ...(inboundId === undefined ? {} : { inboundId }),
   }
 }

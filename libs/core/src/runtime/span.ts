@@ -174,9 +174,11 @@ export class Span implements TurnScope {
 
   /** What the gate checks right before each attempt, and what cuts its waits short. */
   guard() {
-    return this.coordinated
-      ? { signal: this.signal, assertLive: () => this.assertLive() }
-      : { assertLive: () => this.assertLive() }
+    return {
+      assertLive: () => this.assertLive(),
+      ...(this.coordinated ? { signal: this.signal } : {}),
+      ...(this.message === null ? {} : { inboundId: this.message.id }),
+    }
   }
 
   write(change: ConversationChange): Promise<void> {

@@ -1,0 +1,256 @@
+/**
+ * Discord's events → neutral messages. Pure. Lenient: what is malformed, unknown or not for this bot becomes an
+ * `ignored` event with its reason.
+ *
+ * A chat is a channel: a server's channel, a thread (each thread is one of its own), or a direct message. Ids of
+ * messages are Discord's, unique everywhere; a command or a button has the id of its interaction, `interaction:<id>`.
+ */
+import type { Button, Media, Message } from '@botmesh/core'
+import {
+  interactionSchema,
+  messageSchema,
+  type ParsedAttachment,
+  type ParsedComponent,
+  type ParsedInteraction,
+  type ParsedMember,
+  type ParsedMessage,
+  type ParsedOption,
+  type ParsedUser,
+} from './payload-schema.js'
+
+/** A command or a button, which Discord wants acknowledged within 3 s. */
+export interface PendingInteraction {
+  /** The id of its message here. */
+  messageId: string
+  id: string
+  applicationId: string
+  /** A secret: whoever has it answers in the bot's name for 15 minutes. */
+  token: string
+  chatId: string
+  kind: 'command' | 'component'
+}
+
+export type DiscordEvent =
+  /** More than one message: one with several attachments. Never empty. */
+  | { kind: 'messages'; messages: Message[]; interaction?: PendingInteraction }
+  | { kind: 'ignored'; reason: string }
+
+export interface InboundContext {
+  botId: string
+  /** In servers: all messages, or only those that mention the bot or answer it. */
+  listen: 'all' | 'mentions'
+  /** Messages of other bots and webhooks. */
+  bots: 'ignore' | 'deliver'
+}
+
+/** Of Discord's message types only these two are written by somebody; the others tell of joins, pins, boosts, …. */
+const WRITTEN_TYPES = new Set([0, 19])
+const COMMAND = 2
+const COMPONENT = 3
+const SELECT_TYPES = new Set([3, 5, 6, 7, 8])
+const ATTACHMENT_OPTION = 11
+const GROUP_DM = 3
+const VOID_IDS = 4_194_304
+
+/** The event of one dispatch of the gateway. Never throws. @param type such as `MESSAGE_CREATE`. @param data its `d`. */
+export function parseInbound(type: unknown, data: unknown, context: InboundContext): DiscordEvent {
+  switch (type) {
+    case 'MESSAGE_CREATE':
+      return parseMessage(data, context)
+    case 'INTERACTION_CREATE':
+      return parseInteraction(data, context)
+    default:
+      return ignored(`event "${String(type).slice(0, 40)}"`)
+  }
+}
+
+/** When an id was made, in milliseconds since the epoch. */
+function timeOf(id: string): number {
+  return Math.floor(Number(id) / VOID_IDS) + 1_420_070_400_000
+}
+
+function parseMessage(raw: unknown, context: InboundContext): DiscordEvent {
+  const parsed = messageSchema.safeParse(raw)
+  if (!parsed.success) return ignored('malformed message')
+  const source = parsed.data
+  if (source.author.id === context.botId) return ignored('written by this bot')
+  if (source.webhook_id !== undefined && context.bots === 'ignore') return ignored('written by a webhook')
+  if (source.author.bot && context.bots === 'ignore') return ignored('written by another bot')
+  if (!WRITTEN_TYPES.has(source.type)) return ignored(`a service message (type ${source.type})`)
+  const isGroup = source.guild_id !== undefined
+  if (isGroup && context.listen === 'mentions' && !addresses(source, context.botId)) {
+    return ignored('it does not mention this bot')
+  }
+  const contents = contentsOf(source, context)
+  if (contents.length === 0) return ignored('it has no content (is the Message Content intent on?)')
+  const sentAt = Date.parse(source.timestamp)
+  const quotedId = source.message_reference?.type === 0 ? source.message_reference.message_id : undefined
+  return {
+    kind: 'messages',
+    messages: contents.map((content, index) => ({
+      id: index === 0 ? source.id : `${source.id}:${index + 1}`,
+      chatId: source.channel_id,
+      ...writerOf(source.author, source.member),
+      isGroup,
+      ...(isGroup ? { participant: source.author.id } : {}),
+      timestamp: Number.isNaN(sentAt) ? timeOf(source.id) : sentAt,
+      ...content,
+      ...(quotedId === undefined ? {} : { quotedId }),
+      raw,
+    })),
+  }
+}
+
+/** True if the bot is mentioned, or one of its messages answered. */
+function addresses(source: ParsedMessage, botId: string): boolean {
+  return source.mentions.some((user) => user.id === botId) || source.referenced_message?.author?.id === botId
+}
+
+type Content = Pick<Message, 'type' | 'body'> & Partial<Pick<Message, 'media' | 'buttons'>>
+
+/** One content for each message that it becomes: a neutral message carries one file. */
+function contentsOf(source: ParsedMessage, context: InboundContext): Content[] {
+  const body = readable(source, context.botId)
+  const files = [
+    ...source.attachments.map(mediaOf),
+    ...source.sticker_items.map((sticker): Media => ({
+      kind: 'sticker',
+      id: sticker.id,
+      ...(sticker.name === undefined ? {} : { fileName: sticker.name }),
+    })),
+  ]
+  if (files.length > 0) {
+    return files.map((media, index) => {
+      const caption = index === 0 ? body : ''
+      return { type: 'media', body: caption, media: caption === '' ? media : { ...media, caption } }
+    })
+  }
+  if (body !== '' || source.mentions.some((user) => user.id === context.botId)) {
+    const buttons = buttonsOf(source.components)
+    return [{ type: 'text', body, ...(buttons.length === 0 ? {} : { buttons }) }]
+  }
+  return source.poll ? [{ type: 'other', body: source.poll.question.text }] : []
+}
+
+/** Without the mention of the bot that it begins with, and with names for the ids of the people it mentions. */
+function readable(source: ParsedMessage, botId: string): string {
+  const names = new Map(source.mentions.map((user) => [user.id, writerOf(user, user.member).fromName]))
+  return source.content
+    .replace(new RegExp(`^\\s*<@!?${botId}>[\\s,:]*`), '')
+    .replace(/<@!?(\d+)>/g, (mention, id: string) => {
+      const name = names.get(id)
+      return name === undefined ? mention : `@${name}`
+    })
+}
+
+function mediaOf(file: ParsedAttachment): Media {
+  const family = (file.content_type ?? '').split('/')[0]
+  const kind = family === 'image' || family === 'audio' || family === 'video' ? family : 'document'
+  return {
+    kind,
+    id: file.id,
+    ...(file.content_type === undefined ? {} : { mimeType: file.content_type }),
+    ...(file.filename === undefined ? {} : { fileName: file.filename }),
+    ...(file.size === undefined ? {} : { sizeBytes: file.size }),
+    ...(file.url === undefined ? {} : { url: file.url }),
+  }
+}
+
+function parseInteraction(raw: unknown, context: InboundContext): DiscordEvent {
+  const parsed = interactionSchema.safeParse(raw)
+  if (!parsed.success) return ignored('malformed interaction')
+  const source = parsed.data
+  const user = source.member?.user ?? source.user
+  const chatId = source.channel_id ?? source.channel?.id
+  if (user === undefined || chatId === undefined) return ignored('an interaction without a user or a channel')
+  if (user.bot && context.bots === 'ignore') return ignored('an interaction of another bot')
+  const content = source.type === COMMAND ? commandOf(source) : componentOf(source)
+  if (content === undefined) return ignored(`interaction type ${source.type}`)
+  const isGroup = source.guild_id !== undefined || source.channel?.type === GROUP_DM
+  const messageId = `interaction:${source.id}`
+  return {
+    kind: 'messages',
+    messages: [
+      {
+        id: messageId,
+        chatId,
+        ...writerOf(user, source.member),
+        isGroup,
+        ...(isGroup ? { participant: user.id } : {}),
+        timestamp: timeOf(source.id),
+        ...(source.locale === undefined ? {} : { lang: source.locale }),
+        ...content,
+        raw,
+      },
+    ],
+    interaction: {
+      messageId,
+      id: source.id,
+      applicationId: source.application_id,
+      token: source.token,
+      chatId,
+      kind: source.type === COMMAND ? 'command' : 'component',
+    },
+  }
+}
+
+type InteractionContent = Pick<Message, 'type' | 'body'> &
+  Partial<Pick<Message, 'media' | 'buttonId' | 'quotedId'>>
+
+/** `/pedido talla:M` → `/pedido M`: names of groups and values in the order that the user gave them. */
+function commandOf({ data }: ParsedInteraction): InteractionContent | undefined {
+  if (data?.name === undefined) return undefined
+  const words = [`/${data.name}`]
+  let file: ParsedAttachment | undefined
+  const walk = (options: readonly ParsedOption[]): void => {
+    for (const option of options) {
+      if (option.value === undefined) words.push(option.name)
+      else if (option.type === ATTACHMENT_OPTION) file ??= data.resolved?.attachments?.[String(option.value)]
+      else words.push(String(option.value))
+      walk(option.options)
+    }
+  }
+  walk(data.options)
+  if (data.target_id !== undefined) words.push(data.target_id)
+  return {
+    type: 'command',
+    body: words.join(' '),
+    ...(file === undefined ? {} : { media: mediaOf(file) }),
+  }
+}
+
+function componentOf({ type, data, message }: ParsedInteraction): InteractionContent | undefined {
+  if (type !== COMPONENT || data?.custom_id === undefined) return undefined
+  const chosen = data.values[0]
+  const of = flat(message?.components ?? []).find((one) => one.custom_id === data.custom_id)
+  const label =
+    chosen === undefined ? of?.label : of?.options?.find((option) => option.value === chosen)?.label
+  return {
+    type: 'button',
+    body: label ?? chosen ?? data.custom_id,
+    buttonId: chosen ?? data.custom_id,
+    ...(message === undefined ? {} : { quotedId: message.id }),
+  }
+}
+
+function flat(components: readonly ParsedComponent[]): ParsedComponent[] {
+  return components.flatMap((one) => [one, ...flat(one.components)])
+}
+
+function buttonsOf(components: readonly ParsedComponent[]): Button[] {
+  return flat(components).flatMap((one) => {
+    if (SELECT_TYPES.has(one.type)) {
+      return (one.options ?? []).map((option) => ({ id: option.value, text: option.label }))
+    }
+    return one.type === 2 && one.custom_id !== undefined ? [{ id: one.custom_id, text: one.label ?? '' }] : []
+  })
+}
+
+function writerOf(user: ParsedUser, member: ParsedMember): Pick<Message, 'from' | 'fromName'> {
+  const name = member?.nick ?? user.global_name ?? user.username
+  return { from: user.id, ...(name === undefined ? {} : { fromName: name }) }
+}
+
+function ignored(reason: string): DiscordEvent {
+  return { kind: 'ignored', reason }
+}
