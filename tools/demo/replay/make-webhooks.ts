@@ -21,48 +21,59 @@ interface Person {
 const PHONE_NUMBER_ID = '106540352242922'
 const START = 1_767_225_600
 
+/** What the shop asks, by a word that only this question has. */
+const ES = {
+  ...{ item: 'Camiseta', size: 'talla', count: 'Cuántas', address: 'dirección' },
+  ...{ sure: 'Confirmas', noted: 'anotado' },
+}
+const EN: typeof ES = {
+  ...{ item: 'Camiseta', size: 'which size', count: 'How many', address: 'Where shall' },
+  ...{ sure: 'Is that right', noted: 'is noted' },
+}
+
+/** From the item to the question whether all is right. */
+const choose = (shop: typeof ES, item: string, size: string, count: string, address: string): Saying[] => [
+  [item, [shop.size]],
+  [size, [shop.count]],
+  [count, [shop.address]],
+  [address, [shop.sure]],
+]
+const GREETING: Saying = ['hola', ['asistente']]
+const AVENIDA = 'Avenida del Puerto 7, 3º B'
+
 const ORDER: Saying[] = [
-  ['pedido', ['Camiseta']],
-  ['Camiseta', ['talla']],
-  ['M', ['Cuántas']],
-  ['2', ['dirección']],
-  ['Calle Mayor 12', ['Confirmas']],
-  ['sí', ['anotado']],
+  ['pedido', [ES.item]],
+  ...choose(ES, 'Camiseta', 'M', '2', 'Calle Mayor 12'),
+  ['sí', [ES.noted]],
 ]
 const CAREFUL: Saying[] = [
-  ['hola', ['asistente']],
-  ['pedido', ['Camiseta']],
+  GREETING,
+  ['pedido', [ES.item]],
   ['zapatos', ['no lo tenemos']],
-  ['Sudadera', ['talla']],
+  ['Sudadera', [ES.size]],
   ['XS', ['Las tallas son']],
-  ['XL', ['Cuántas']],
+  ['XL', [ES.count]],
   ['muchas', ['Dime un número']],
-  ['1', ['dirección']],
-  ['Avenida del Puerto 7, 3º B', ['Confirmas']],
-  ['cambiar', ['volvemos a elegir', 'Camiseta']],
-  ['1', ['talla']],
-  ['S', ['Cuántas']],
-  ['3', ['dirección']],
-  ['Avenida del Puerto 7, 3º B', ['Confirmas']],
-  ['si', ['anotado']],
+  ['1', [ES.address]],
+  [AVENIDA, [ES.sure]],
+  ['cambiar', ['volvemos a elegir', ES.item]],
+  ...choose(ES, '1', 'S', '3', AVENIDA),
+  ['si', [ES.noted]],
 ]
 const ENGLISH: Saying[] = [
-  ['order', ['Camiseta']],
-  ['hoodie', ['which size']],
-  ['L', ['How many']],
-  ['1', ['Where shall']],
-  ['12 High Street', ['Is that right']],
-  ['yes', ['is noted']],
+  ['order', [EN.item]],
+  ...choose(EN, 'hoodie', 'L', '1', '12 High Street'),
+  ['yes', [EN.noted]],
 ]
 const LEAVER: Saying[] = [
-  ['comprar', ['Camiseta']],
-  ['Gorra', ['talla']],
-  ['U', ['Cuántas']],
+  ['comprar', [ES.item]],
+  ['Gorra', [ES.size]],
+  ['U', [ES.count]],
   ['/cancelar', ['He dejado']],
   ['encuesta', ['Del 1 al 5']],
 ]
 const IMPATIENT: Saying[] = [
-  ['hola', ['asistente']],
+  GREETING,
   ['hola??', ['asistente'], { burst: true }],
   ['hay alguien?', ['asistente'], { burst: true }],
   ...ORDER,
@@ -99,7 +110,7 @@ const whatsappMessage = (person: Person, text: string) => ({
   type: 'text',
   text: { body: text },
 })
-const whatsappBody = (entries: [Person, string][]) => ({
+const whatsappEvent = (value: object) => ({
   object: 'whatsapp_business_account',
   entry: [
     {
@@ -110,14 +121,18 @@ const whatsappBody = (entries: [Person, string][]) => ({
           value: {
             messaging_product: 'whatsapp',
             metadata: { display_phone_number: '15550783881', phone_number_id: PHONE_NUMBER_ID },
-            contacts: entries.map(([person]) => ({ profile: { name: person.name }, wa_id: person.id })),
-            messages: entries.map(([person, text]) => whatsappMessage(person, text)),
+            ...value,
           },
         },
       ],
     },
   ],
 })
+const whatsappBody = (entries: [Person, string][]) =>
+  whatsappEvent({
+    contacts: entries.map(([person]) => ({ profile: { name: person.name }, wa_id: person.id })),
+    messages: entries.map(([person, text]) => whatsappMessage(person, text)),
+  })
 const telegramBody = (person: Person, text: string) => ({
   update_id: 700_000_000 + ++serial,
   message: {
@@ -162,36 +177,15 @@ for (let turn = 0; turn < longest; turn++) {
     })
   }
 }
-// A delivery report and a kind of event that the shop does not know: both are acknowledged and answered by nothing.
-lines.splice(20, 0, {
-  platform: 'whatsapp',
-  expects: [],
-  body: {
-    object: 'whatsapp_business_account',
-    entry: [
-      {
-        id: '102290129340398',
-        changes: [
-          {
-            field: 'messages',
-            value: {
-              messaging_product: 'whatsapp',
-              metadata: { display_phone_number: '15550783881', phone_number_id: PHONE_NUMBER_ID },
-              statuses: [
-                {
-                  id: 'wamid.HBgLstatus0001',
-                  status: 'delivered',
-                  timestamp: String(START + 90),
-                  recipient_id: '34600111201',
-                },
-              ],
-            },
-          },
-        ],
-      },
-    ],
-  },
-})
+// A delivery report, which is acknowledged and answered by nothing.
+const [{ id: reader }] = PEOPLE as [Person]
+const report = {
+  id: 'wamid.HBgLstatus0001',
+  status: 'delivered',
+  timestamp: String(START + 90),
+  recipient_id: reader,
+}
+lines.splice(20, 0, { platform: 'whatsapp', expects: [], body: whatsappEvent({ statuses: [report] }) })
 writeFileSync(
   fileURLToPath(new URL('./webhooks.jsonl', import.meta.url)),
   `${lines.map((line) => JSON.stringify(line)).join('\n')}\n`,
