@@ -176,15 +176,16 @@ export class MongoChatState {
     const stages = commitStages(fence, commitId, effects, this.limits)
     const filter: Condition = { _id, fence: { $lte: fence }, 'receipts.c': { $ne: c } }
     if (checkpoint !== undefined) filter.$and = [expects(expectedRevision)]
-    const receipt = { receipts: { $elemMatch: { c } } }
+    const receipt = { returnDocument: 'after', projection: { receipts: { $elemMatch: { c } } } } as const
     return this.link.run('commitState', key, IDEMPOTENT, async (collections) => {
       const { chats } = collections
       const attempt = async () =>
-        (await chats.findOneAndUpdate(filter, stages, { returnDocument: 'after', projection: receipt })) ??
-        // Not allowed, or done by an earlier copy.
-        (await chats.findOne({ _id }, { projection: receipt }))
+        (await chats.findOneAndUpdate(filter, stages, receipt)) ??
+        // Not allowed, or done by an earlier copy, which a mere read might not see yet: a majority confirms it first.
+        (await chats.findOneAndUpdate({ _id, 'receipts.c': c }, [{ $set: written() as object }], receipt))
       let document = await attempt()
       if (!document && (checkpoint === undefined || expectedRevision === null)) {
+        // Perhaps the chat had no document.
         await ensure(collections, _id)
         document = await attempt()
       }

@@ -81,10 +81,12 @@ function isLabelled(error: unknown): boolean {
   return labels.some((label) => error.hasErrorLabel(label))
 }
 
+/** By the server's words or the driver's, or since the driver's buffer for one command was full. */
 function isTooLarge(error: unknown): boolean {
+  const { message = '', code } = (error ?? {}) as { message?: string; code?: unknown }
   return (
-    error instanceof Error &&
-    /larger than the maximum size|BSONObj size|object to insert too large/i.test(error.message)
+    code === 'ERR_OUT_OF_RANGE' ||
+    /larger than the maximum size|BSONObj size|object to insert too large/i.test(message)
   )
 }
 

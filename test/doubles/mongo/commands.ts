@@ -1,7 +1,7 @@
 /** The commands that the double answers, over its documents. */
 import { Long, type Document } from 'bson'
 import { Aggregator, Query } from 'mingo'
-import { CommandError, Documents } from './data.js'
+import { CommandError, Documents, project } from './data.js'
 
 const FIRST_BATCH = 101
 
@@ -46,10 +46,11 @@ export class Commands {
     const { filter = {}, projection = {}, sort, limit = 0, batchSize } = command
     const collection = this.of(command, 'find')
     const matching = collection.find(filter)
-    let cursor = new Query({}).find<Document>(matching, projection)
+    let cursor = new Query({}).find<Document>(matching)
     if (sort) cursor = cursor.sort(sort)
     if (limit > 0) cursor = cursor.limit(limit)
-    return this.batch(collection.name, cursor.all(), batchSize)
+    const projected = cursor.all().map((document) => project(document, projection))
+    return this.batch(collection.name, projected, batchSize)
   }
 
   private aggregate(command: Document): Document {
@@ -120,7 +121,7 @@ export class Commands {
     const collection = this.of(command, 'findAndModify')
     const changed = collection.changeOne({ filter: query, update, upsert })
     const document = after ? changed.after : changed.before
-    const [value = null] = document ? new Query({}).find<Document>([document], fields).all() : []
+    const value = document ? project(document, fields) : null
     const lastErrorObject = { n: changed.after ? 1 : 0, updatedExisting: changed.before !== null }
     return { lastErrorObject, value }
   }

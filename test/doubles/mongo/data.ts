@@ -89,6 +89,29 @@ export class Documents {
   }
 }
 
+/**
+ * A projection that names what to keep; mingo's own would take values for expressions. `a.b` of a list: of each member.
+ */
+export function project(document: Document, projection: Document): Document {
+  if (Object.keys(projection).length === 0) return document
+  const kept: Document = { _id: document['_id'] }
+  for (const [path, how] of Object.entries(projection)) {
+    const [field = '', inner] = path.split('.')
+    const value: unknown = document[field]
+    if (value === undefined) continue
+    if (inner !== undefined) {
+      kept[field] = (value as Document[]).map((member) => ({ [inner]: member[inner] }))
+    } else if (how === 1) kept[field] = value
+    else if (isOperator(how) && '$slice' in how) kept[field] = (value as unknown[]).slice(0, how['$slice'])
+    else if (isOperator(how) && '$elemMatch' in how) {
+      const query = new Query(how['$elemMatch'])
+      const first = (value as Document[]).find((member) => query.test(member))
+      if (first) kept[field] = [first]
+    } else throw new CommandError(2, 'BadValue', `The double does not project ${JSON.stringify(how)}.`)
+  }
+  return kept
+}
+
 function changed(document: Document, update: Document | Document[]): Document {
   if (Array.isArray(update)) {
     const [result] = new Aggregator(update).run<Document>([document])
@@ -107,8 +130,7 @@ function seedOf(filter: Document): Document {
 }
 
 function encoded(document: Document): Uint8Array {
-  const bytes = BSON.serialize(document)
-  if (bytes.length <= LARGEST_BYTES) return bytes
+  if (BSON.calculateObjectSize(document) <= LARGEST_BYTES) return BSON.serialize(document)
   throw new CommandError(
     17419,
     'Location17419',

@@ -19,6 +19,8 @@ export interface MongoUser {
 export interface MongoDoubleOptions {
   /** Whoever is not one of them may nothing; absent: nobody has to say who they are. */
   users?: Record<string, MongoUser>
+  /** The answer to each n-th command is lost with its connection, after it was carried out; what comes again is answered. */
+  cutEvery?: number
 }
 
 /** What happens to the next command of a name. */
@@ -53,6 +55,7 @@ export class MongoDouble {
   private planned: Planned[] = []
   private server: Server | null = null
   private port = 0
+  private carriedOut = 0
 
   constructor(private readonly options: MongoDoubleOptions = {}) {}
 
@@ -109,28 +112,37 @@ export class MongoDouble {
     this.log.push(name)
     const index = this.planned.findIndex((one) => one.command === name)
     const [plan] = index < 0 ? [] : this.planned.splice(index, 1)
-    let reply: Document | null = null
-    if (!plan || plan.applied) reply = this.run(session, name, request.command)
-    if (plan?.error === 'cut') return void socket.destroy()
-    if (plan) reply = failure(plan.error as Exclude<Planned['error'], 'cut'>)
+    const result = plan && !plan.applied ? null : this.run(session, name, request.command)
+    if (plan?.error === 'cut' || (result && this.isUnlucky(name, result.copy))) return void socket.destroy()
+    const reply = plan ? failure(plan.error as Exclude<Planned['error'], 'cut'>) : result?.reply
     if (reply) socket.write(encodeReply(request, reply))
   }
 
-  private run(session: Session, name: string, command: Document): Document {
+  private run(session: Session, name: string, command: Document): { reply: Document; copy: boolean } {
     try {
       this.authorize(session, name, command)
       const { lsid, txnNumber } = command as { lsid?: { id: Binary }; txnNumber?: unknown }
-      if (txnNumber === undefined || !lsid) return { ...this.carryOut(session, name, command), ok: 1 }
       // A write that the driver repeats since its answer was lost.
-      const copy = `${lsid.id.toString('hex')}/${String(txnNumber)}`
-      const reply = this.answered.get(copy) ?? { ...this.carryOut(session, name, command), ok: 1 }
-      this.answered.set(copy, reply)
-      return reply
+      const key = lsid && txnNumber !== undefined ? `${lsid.id.toString('hex')}/${String(txnNumber)}` : null
+      const known = key === null ? undefined : this.answered.get(key)
+      if (known) return { reply: known, copy: true }
+      const reply = { ...this.carryOut(session, name, command), ok: 1 }
+      if (key !== null) this.answered.set(key, reply)
+      return { reply, copy: false }
     } catch (error) {
-      if (!(error instanceof CommandError)) throw error
-      const { code, codeName, message, more } = error
-      return { ok: 0, code, codeName, errmsg: message, ...more }
+      const { code, codeName, message, more } =
+        error instanceof CommandError
+          ? error
+          : new CommandError(8, 'UnknownError', `in the double: ${String(error)}`)
+      return { reply: { ok: 0, code, codeName, errmsg: message, ...more }, copy: false }
     }
+  }
+
+  private isUnlucky(name: string, copy: boolean): boolean {
+    const { cutEvery } = this.options
+    if (cutEvery === undefined || copy || FOR_ANYBODY.has(name)) return false
+    this.carriedOut += 1
+    return this.carriedOut % cutEvery === 0
   }
 
   private authorize({ scram }: Session, name: string, command: Document): void {
