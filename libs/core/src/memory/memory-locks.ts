@@ -58,7 +58,7 @@ export async function attempt<T>(work: () => T): Promise<T> {
 
 function requirePositive(ttlMs: number): void {
   if (Number.isFinite(ttlMs) && ttlMs > 0) return
-  throw new ConfigError(`The TTL of a lock is ${String(ttlMs)}; accepted: milliseconds above 0.`, {
+  throw new ConfigError(`Option "ttlMs" is ${String(ttlMs)}; accepted: milliseconds above 0.`, {
     option: 'ttlMs',
     value: ttlMs,
     accepted: 'milliseconds above 0',

@@ -186,6 +186,7 @@ function lockTests({ it, expect }: TestApi, fixture: StoreFixture): void {
       await bed.pass(200)
       expect(await store.renewLock('job', first?.token ?? '', 300)).toBe(true)
       expect(await store.renewLock('job', 'guessed', 300)).toBe(false)
+      expect(await store.releaseLock('job', 'guessed')).toBe(false)
       await bed.pass(200)
       expect(await store.acquireLockFenced('job', 300)).toBeNull()
       await bed.pass(200)
@@ -209,6 +210,8 @@ function lockTests({ it, expect }: TestApi, fixture: StoreFixture): void {
       expect((await Promise.all(all)).filter((one) => one !== null).length).toBe(1)
       expect((await rejection(store.acquireLockFenced('job', 0))) instanceof ConfigError).toBe(true)
       expect((await rejection(store.renewLock('job', 'any', -1))) instanceof ConfigError).toBe(true)
+      // The error names the option and the value.
+      expect(/ttlMs.*-5/.test(String(await rejection(store.acquireLockFenced('job', -5))))).toBe(true)
     }),
   )
 
