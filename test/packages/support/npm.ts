@@ -8,7 +8,7 @@ const UNREACHABLE =
 /** Cached packages are taken as they are: a second run needs next to no network. */
 const INSTALL = [
   ...['install', '--prefer-offline', '--ignore-scripts', '--no-audit', '--no-fund', '--no-package-lock'],
-  ...['--loglevel=error', '--fetch-retries=1', '--fetch-timeout=30000'],
+  ...['--loglevel=error', '--fetch-retries=1', '--fetch-retry-mintimeout=500', '--fetch-timeout=30000'],
 ]
 
 /** @throws Error with what npm said; a registry that is not there is named as the cause. */
