@@ -8,7 +8,7 @@ export const SIZE_LIMITS: Record<string, { ownKiB: number; allKiB: number }> = {
   '@botmesh/meta': { ownKiB: 260, allKiB: 13_600 },
   '@botmesh/mysql-store': { ownKiB: 60, allKiB: 22_000 },
   '@botmesh/nestjs': { ownKiB: 320, allKiB: 21_500 },
-  '@botmesh/postgres-store': { ownKiB: 60, allKiB: 18_000 },
+  '@botmesh/postgres-store': { ownKiB: 60, allKiB: 21_000 },
   '@botmesh/redis-store': { ownKiB: 560, allKiB: 15_500 },
   '@botmesh/sql-store': { ownKiB: 450, allKiB: 17_500 },
   '@botmesh/sqlite-store': { ownKiB: 45, allKiB: 39_500 },
