@@ -9,6 +9,7 @@
 import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { pathToFileURL } from 'node:url'
+import { dovecot } from './servers/dovecot.mjs'
 import { aptInstall, findProgram } from './servers/find.mjs'
 import { mariadb } from './servers/mariadb.mjs'
 import { postgres } from './servers/postgres.mjs'
@@ -23,6 +24,7 @@ export const SERVERS = [
   { server: redis, neededBy: 'test/support' },
   { server: postgres, neededBy: 'libs/postgres-store/test' },
   { server: mariadb, neededBy: 'libs/mysql-store/test' },
+  { server: dovecot, neededBy: 'libs/email/test' },
 ].flatMap(({ server, neededBy }) => (existsSync(new URL(`../${neededBy}`, import.meta.url)) ? [server] : []))
 
 /** Thrown when a server can be had in none of the ways; the message says what to do. */

@@ -3,11 +3,13 @@
  * here ends by its own process id when the spec file ends. Tests import it by relative path; sources never do.
  */
 export { freePort } from '../../tools/servers/port.mjs'
+export { MAIL_PASSWORD } from '../../tools/servers/dovecot.mjs'
 export { startFaultProxy, type Direction, type FaultProxy } from './fault-proxy.js'
 export {
   sharedMariaDbUrl,
   sharedPostgresUrl,
   sharedRedisUrl,
+  startDovecot,
   startMariaDb,
   startPostgres,
   startRedis,

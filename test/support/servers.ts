@@ -1,5 +1,6 @@
 /** Real servers that tests start, kill, pause and restart. */
 import { setTimeout as delay } from 'node:timers/promises'
+import { dovecot } from '../../tools/servers/dovecot.mjs'
 import { findProgram } from '../../tools/servers/find.mjs'
 import { mariadb } from '../../tools/servers/mariadb.mjs'
 import { postgres } from '../../tools/servers/postgres.mjs'
@@ -14,6 +15,8 @@ import { onTestEnd } from './test-end.js'
 export interface ServerInstance {
   readonly url: string
   readonly port: number
+  /** Its directory, until it is stopped. */
+  readonly dir: string
   /** Of the process that runs now: changes with `restart()`. */
   readonly pid: number
   /** Orderly end. Idempotent; happens by itself when the spec file ends. */
@@ -43,6 +46,8 @@ export const startRedis = (options?: StartOptions): Promise<ServerInstance> => s
 export const startPostgres = (options?: StartOptions): Promise<ServerInstance> => start(postgres, options)
 /** A private instance with an empty database `test` and user `root`. */
 export const startMariaDb = (options?: StartOptions): Promise<ServerInstance> => start(mariadb, options)
+/** A private instance: `dir` has its certificate and its LMTP socket, whoever knows `MAIL_PASSWORD` a mailbox. */
+export const startDovecot = (options?: StartOptions): Promise<ServerInstance> => start(dovecot, options)
 
 /**
  * Addresses of servers that tests share, each test with a prefix of its own: those that `npm test` provides, else an
@@ -68,6 +73,7 @@ async function start(server: ServerDescription, options: StartOptions = {}): Pro
   return {
     url: first.url,
     port: first.port,
+    dir: first.dir,
     get pid() {
       return current.pid
     },

@@ -287,9 +287,16 @@ function webhookTests({ it, expect }: TestApi, fixture: ProviderFixture): void {
     onProvider(fixture, async (bed, sink, leave) => {
       await bed.provider.start(sink, leave.signal)
       let accept = (): void => undefined
-      sink.accept = () => new Promise<void>((resolve) => (accept = resolve))
+      // Reading what came may take a while: that is not what is asked here.
+      const asked = new Promise<void>((resolve) => {
+        sink.accept = () => {
+          resolve()
+          return new Promise<void>((accepted) => (accept = accepted))
+        }
+      })
       let answered = false
       const answer = bed.provider.handle?.(bed.requests!.good()).finally(() => (answered = true))
+      await asked
       await new Promise<void>((resolve) => setImmediate(resolve))
       expect(answered).toBe(false)
       accept()

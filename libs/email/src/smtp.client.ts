@@ -1,0 +1,97 @@
+/**
+ * Sending over SMTP. A connection a mail: nothing is kept open between two, so nothing has to be closed by a
+ * replica that stops, and a mail never fails because an old connection had died.
+ */
+import { Readable } from 'node:stream'
+import SMTPConnection, { type SMTPConnectionAuth } from 'nodemailer/lib/smtp-connection'
+import XOAuth2 from 'nodemailer/lib/xoauth2'
+import type { EmailSettings } from './options.js'
+import { toSendError } from './mail-errors.js'
+
+const PIECE_BYTES = 64 * 1024
+
+export class SmtpClient {
+  constructor(private readonly settings: EmailSettings) {}
+
+  /** @throws SendError that says retryable, final or uncertain (scenario 16) */
+  async send(to: string, raw: Buffer): Promise<void> {
+    let sent: 'nothing' | 'body' = 'nothing'
+    try {
+      await this.connected(async (connection) => {
+        // Asked for its pieces only once the server wants them. What is cut off before its end is thrown away by the
+        // server; after it only its answer tells.
+        const body = Readable.from(
+          piecesOf(raw, () => (sent = 'body')),
+          { objectMode: false },
+        )
+        const envelope = { from: this.settings.address, to: [to], size: raw.byteLength }
+        await new Promise<void>((resolve, reject) =>
+          connection.send(envelope, body, (error) => (error ? reject(error) : resolve())),
+        )
+      })
+    } catch (error) {
+      throw toSendError(this.settings, error, sent)
+    }
+  }
+
+  /** Connects and logs in, without sending. @throws SendError */
+  async check(): Promise<void> {
+    try {
+      await this.connected(async () => {})
+    } catch (error) {
+      throw toSendError(this.settings, error, 'nothing')
+    }
+  }
+
+  private async connected(use: (connection: SMTPConnection) => Promise<void>): Promise<void> {
+    const auth = await this.auth()
+    const { smtp, sendTimeoutMs } = this.settings
+    const connection = new SMTPConnection({
+      host: smtp.host,
+      port: smtp.port,
+      secure: smtp.security === 'tls',
+      ignoreTLS: smtp.security === 'none',
+      requireTLS: smtp.security === 'starttls',
+      ...(smtp.ca.length === 0 ? {} : { tls: { ca: smtp.ca } }),
+      connectionTimeout: sendTimeoutMs,
+      greetingTimeout: sendTimeoutMs,
+      socketTimeout: sendTimeoutMs,
+      dnsTimeout: sendTimeoutMs,
+      logger: false,
+    })
+    const failed = new Promise<never>((_resolve, reject) => connection.once('error', reject))
+    failed.catch(() => {}) // Whoever waits at that moment hears of it through the race below.
+    connection.on('error', () => {}) // A late one concerns nobody.
+    const step = (run: (done: (error?: unknown) => void) => void) =>
+      Promise.race([
+        failed,
+        new Promise<void>((resolve, reject) => run((error) => (error ? reject(error) : resolve()))),
+      ])
+    try {
+      await step((done) => connection.connect(done))
+      if (auth !== null) await step((done) => connection.login(auth, done))
+      await Promise.race([failed, use(connection)])
+      connection.quit()
+    } catch (error) {
+      connection.close()
+      throw error
+    }
+  }
+
+  private async auth(): Promise<SMTPConnectionAuth | null> {
+    const { user, password, accessToken } = this.settings.smtp
+    if (accessToken !== null) {
+      return { user, oauth2: new XOAuth2({ user, accessToken: await accessToken() }) }
+    }
+    return password === null ? null : { user, pass: password }
+  }
+}
+
+function* piecesOf(raw: Buffer, last: () => void): Generator<Buffer> {
+  for (let at = 0; at < raw.byteLength; at += PIECE_BYTES) {
+    const end = at + PIECE_BYTES
+    // Noted before it is handed over: from then on it may be on its way.
+    if (end >= raw.byteLength) last()
+    yield raw.subarray(at, end)
+  }
+}
