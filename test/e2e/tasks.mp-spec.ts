@@ -1,24 +1,39 @@
 /** Durable tasks over real processes and a real Redis: kill -9, a freeze, an orderly end (J1). */
 import { describe, expect, it } from '@jest/globals'
-import { sharedRedisUrl, spawnReplica, waitFor, type Replica, type ReplicaEvent } from '../support/index.js'
+import {
+  sharedPostgresUrl,
+  sharedRedisUrl,
+  spawnReplica,
+  waitFor,
+  type Replica,
+  type ReplicaEvent,
+} from '../support/index.js'
 import { freshPrefix } from './support/bots.js'
 
 const SCRIPT = new URL('./support/task-replica.ts', import.meta.url)
 const LEASE_MS = 1200
 const MINUTE = 60_000
 
+const PLACES = {
+  'the coordinator, all in Redis': { PLACE: 'coordinator' },
+  'leases of Redis': { PLACE: 'leases' },
+  'leases of PostgreSQL, nothing in Redis': { PLACE: 'leases', data: true },
+  'the coordinator in Redis, the rest in PostgreSQL': { PLACE: 'coordinator', data: true },
+} as const
+type Place = keyof typeof PLACES
+
 class Team {
   readonly members = new Map<string, Replica>()
-  private readonly prefix = freshPrefix()
+  private readonly prefix = freshPrefix().replaceAll('-', '_')
 
-  constructor(private readonly place: 'coordinator' | 'leases') {}
+  constructor(private readonly place: Place) {}
 
   async join(...names: string[]): Promise<void> {
+    const { PLACE, ...place } = PLACES[this.place]
     const env = {
       REDIS_URL: await sharedRedisUrl(),
-      PREFIX: this.prefix,
-      PLACE: this.place,
-      LEASE_MS: String(LEASE_MS),
+      ...('data' in place ? { DATA_URL: await sharedPostgresUrl() } : {}),
+      ...{ PREFIX: this.prefix, PLACE, LEASE_MS: String(LEASE_MS) },
     }
     for (const name of names) this.members.set(name, spawnReplica(SCRIPT, { ...env, REPLICA_ID: name }))
     await Promise.all([...this.members.values()].map((one) => one.next('started', { timeoutMs: 40_000 })))
@@ -40,7 +55,7 @@ class Team {
   }
 }
 
-describe.each(['coordinator', 'leases'] as const)('led through %s', (place) => {
+describe.each(Object.keys(PLACES) as Place[])('led through %s', (place) => {
   it(
     'scenario 32: kill -9 of the leader: each second is run, none by two at a time, none missed',
     async () => {
@@ -75,7 +90,11 @@ describe.each(['coordinator', 'leases'] as const)('led through %s', (place) => {
     },
     MINUTE,
   )
+})
 
+const APART: Place[] = ['the coordinator, all in Redis', 'leases of PostgreSQL, nothing in Redis']
+
+describe.each(APART)('led through %s', (place) => {
   it(
     'scenario 33: a long task keeps its lease; frozen, it is taken over, and its late write is refused by its fence',
     async () => {

@@ -2,17 +2,26 @@
 import { Redis } from 'ioredis'
 import { Bot, type TaskContext } from '@botmesh/core'
 import { FakeProvider } from '@botmesh/core/testing'
+import { PostgresStore } from '@botmesh/postgres-store'
 import { RedisStore } from '@botmesh/redis-store'
 import { setFenced } from '../../guides/fenced-writes.js'
 import { onCommand, tell } from '../../support/replica-side.js'
 
-const { REDIS_URL, PREFIX = 'tasks', REPLICA_ID = 'unnamed', PLACE, LEASE_MS = '1000' } = process.env
+const {
+  REDIS_URL,
+  DATA_URL,
+  PREFIX = 'tasks',
+  REPLICA_ID = 'unnamed',
+  PLACE,
+  LEASE_MS = '1000',
+} = process.env
 const report = (event: string, fields: object = {}): void =>
   tell(event, { at: Date.now(), by: REPLICA_ID, ...fields })
 const silent = () => undefined
 const logger = { debug: silent, info: silent, warn: silent, error: silent }
 
-const store = new RedisStore({ url: REDIS_URL, prefix: PREFIX })
+const redis = new RedisStore({ url: REDIS_URL, prefix: PREFIX })
+const store = DATA_URL === undefined ? redis : new PostgresStore({ url: DATA_URL, prefix: PREFIX })
 const leaseMs = Number(LEASE_MS)
 const bot = new Bot({
   provider: new FakeProvider({ id: 'line:tasks' }),
@@ -22,7 +31,7 @@ const bot = new Bot({
     ? { scheduler: { leaseMs } }
     : {
         scheduler: true,
-        coordination: { coordinator: store.coordinator({ leaseMs, replicaId: REPLICA_ID }) },
+        coordination: { coordinator: redis.coordinator({ leaseMs, replicaId: REPLICA_ID }) },
       }),
 })
 /** What the tasks write to: it knows nothing of Botmesh but the fences. */
@@ -36,10 +45,10 @@ bot.schedule('* * * * * *', { id: 'tick' }, async (task) => {
   await pause(20)
   report('ticked', of(task))
 })
-bot.every('2s', { id: 'long' }, async (task) => {
+bot.every('1s', { id: 'long' }, async (task) => {
   report('long', of(task))
   // Longer than its lease, and deaf to its signal.
-  await pause(leaseMs * 2.5)
+  await pause(leaseMs * 1.6)
   const accepted = await setFenced(resource, `${PREFIX}:resource`, REPLICA_ID, task.fence)
   report('wrote', { ...of(task), accepted, aborted: task.signal.aborted })
 })
