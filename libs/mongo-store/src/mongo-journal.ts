@@ -2,6 +2,7 @@
  * The journal: the line of a chat's records is in its document, so that arriving, failing and being acknowledged are
  * atomic with everything else there; the messages themselves lie in `bodies`, written before the line names them (D1, D3).
  */
+import type { Filter } from 'mongodb'
 import {
   Journal,
   type Damage,
@@ -10,6 +11,7 @@ import {
   type Message,
   type Random,
   recordJson,
+  unreadableLetter,
 } from '@botmesh/core'
 import { ensure, upsert } from './chat-documents.js'
 import {
@@ -20,7 +22,6 @@ import {
   type Fields,
   type Stage,
 } from './chat-writes.js'
-import { keep } from './damage.js'
 import type { ChatDocument, Collections } from './documents.js'
 import { NOW, isOver, lit, only, type Expression } from './expressions.js'
 import { IDEMPOTENT, ONCE, type MongoLink } from './mongo-link.js'
@@ -30,6 +31,12 @@ import { readRecord, type RecordHead } from './read-chat.js'
 /** Both escaped: in such a name no `~` has a slash after it, unless it ends a group. */
 function bodyId(chat: string, id: string): string {
   return `${chat}~/${id}`
+}
+
+/** Chats whose key begins so, as a range that the index of ids can be asked for. */
+function beginsWith(keyPrefix: string): Filter<ChatDocument> {
+  const prefix = escapeName(keyPrefix)
+  return prefix === '' ? {} : { _id: { $gte: prefix, $lt: `${prefix}\u{10ffff}` } }
 }
 
 export class MongoJournal extends Journal {
@@ -135,7 +142,7 @@ export class MongoJournal extends Journal {
    * Chats by a record or by an appointment. Those named longest ago come first, so that chats somebody works on for
    * long never hide others.
    */
-  stranded(idleMs: number, limit: number): Promise<string[]> {
+  stranded(idleMs: number, limit: number, keyPrefix = ''): Promise<string[]> {
     if (limit < 1) return Promise.resolve([])
     const before = { $subtract: [NOW, Math.ceil(idleMs)] }
     const alive = { $and: [{ $ne: [{ $ifNull: ['$checkpoint', null] }, null] }, { $not: [isOver('until')] }] }
@@ -144,6 +151,7 @@ export class MongoJournal extends Journal {
         .aggregate<{ _id: string }>([
           {
             $match: {
+              ...beginsWith(keyPrefix),
               $or: [
                 { dueAt: { $gt: 0 }, $expr: { $lte: ['$dueAt', before] } },
                 { wakeAt: { $gt: 0 }, $expr: { $and: [{ $lte: ['$wakeAt', before] }, alive] } },
@@ -183,22 +191,13 @@ export class MongoJournal extends Journal {
         const body = byId.get(ids[n] ?? '') ?? null
         const record = readRecord(key, head, body, 0, damaged)
         if (record) letters.push({ key, record, at: head.at })
-        else await this.dropLetter(collections, chat, head.i, damaged, body?.message ?? null)
+        else {
+          const wrong = damaged[0]?.error ?? 'it cannot be read'
+          letters.push(unreadableLetter(key, unescapeName(head.i), head.at, wrong, head))
+        }
       }
       return letters
     })
-  }
-
-  private async dropLetter(
-    collections: Collections,
-    chat: string,
-    id: string,
-    damaged: readonly Damage[],
-    message: string | null,
-  ): Promise<void> {
-    this.link.options.logger.error({ damaged }, 'a dead letter could not be read and was moved aside')
-    for (const one of damaged) await keep(collections, one, message)
-    await collections.chats.updateOne({ _id: chat, 'dead.i': id }, discardStages(id, this.limits.dedupeMs))
   }
 
   retry(key: string, id: string): Promise<boolean> {

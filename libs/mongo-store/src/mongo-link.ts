@@ -45,6 +45,7 @@ export class MongoLink {
   private opened: Opened | null = null
   private opening: Promise<Opened> | null = null
   private closing: Promise<void> | null = null
+  private readonly underWay = new Set<Promise<unknown>>()
 
   constructor(readonly options: MongoLinkOptions) {}
 
@@ -53,14 +54,20 @@ export class MongoLink {
     await this.session()
   }
 
-  /** Idempotent; a later call opens again. */
+  /** Waits for the calls under way. Idempotent; a later call opens again. */
   async close(): Promise<void> {
     // Whoever opened is told of a failure; here it only matters that it is over.
     await this.opening?.catch(() => undefined)
     const { opened } = this
     this.opened = null
-    if (opened && this.options.target.own) this.closing = opened.client.close()
+    if (opened) this.closing = this.end(opened)
     await this.closing
+  }
+
+  private async end({ client }: Opened): Promise<void> {
+    // The driver would interrupt them. Each has its own deadline, and whoever made it is told what became of it.
+    await Promise.allSettled(this.underWay)
+    if (this.options.target.own) await client.close()
   }
 
   async run<T>(
@@ -75,7 +82,7 @@ export class MongoLink {
     let lost = 0
     for (let tries = 1; ; tries += 1) {
       try {
-        return await work(opened.collections)
+        return await this.followed(work(opened.collections))
       } catch (error) {
         const { sort } = judge(error)
         if (sort === 'lost') lost += 1
@@ -87,6 +94,15 @@ export class MongoLink {
         // Not all at once: they met each other just now.
         await this.pause(random.next() * Math.min(50, 2 ** Math.min(tries, 10)))
       }
+    }
+  }
+
+  private async followed<T>(call: Promise<T>): Promise<T> {
+    this.underWay.add(call)
+    try {
+      return await call
+    } finally {
+      this.underWay.delete(call)
     }
   }
 

@@ -84,6 +84,7 @@ export class MongoStore implements Store, StateStore, LockStore {
   private readonly leaseLocks: MongoLocks
   private readonly ownLog: MongoLog
   private readonly old: Sweep
+  private wasOpened = false
 
   /** @throws ConfigError for an option that is unknown, missing (`url`) or impossible. Connects when first used. */
   constructor(options: MongoStoreOptions) {
@@ -115,12 +116,19 @@ export class MongoStore implements Store, StateStore, LockStore {
     return this.leaseLocks
   }
 
+  /** True from `open` until `close`. */
+  get isOpen(): boolean {
+    return this.wasOpened
+  }
+
   /** Connects, and makes collections and indexes where needed. @throws ConfigError, StoreError */
-  open(): Promise<void> {
-    return this.link.open()
+  async open(): Promise<void> {
+    await this.link.open()
+    this.wasOpened = true
   }
 
   async close(): Promise<void> {
+    this.wasOpened = false
     await this.ownLog.close()
     await this.old.settled()
     await this.link.close()

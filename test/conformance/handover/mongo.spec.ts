@@ -1,0 +1,97 @@
+/**
+ * A covering selection of the hand-over matrix with data in MongoDB (where `MONGO_URL` is given; else on the double of a
+ * server) beside turns in a real Redis, in real time: one cell of each row that says so (H1–H11, K1–K4, D1, D2); and a
+ * replica that dies at its n-th call.
+ */
+import { randomUUID } from 'node:crypto'
+import { setTimeout as delay } from 'node:timers/promises'
+import { describe, expect, it } from '@jest/globals'
+import { MongoClient } from 'mongodb'
+import { MongoDouble } from '../../doubles/mongo/index.js'
+import { onTestEnd, sharedRedisUrl } from '../../support/index.js'
+import { playFault, type FaultCase } from './fault-points.js'
+import { cellsOf, nameOf, readMatrix, type Cell, type Outcome, type Row } from './matrix.js'
+import { MongoBed } from './mongo-bed.js'
+import { runCell } from './run-cell.js'
+
+type PossibleRow = Row & Outcome
+
+const rows = readMatrix().rows.filter(
+  (row): row is PossibleRow => row.redis === true && !('impossible' in row),
+)
+
+const DATABASE = 'botmesh_handover'
+/** Replicas do not all connect at one moment. */
+const APART_MS = 60
+
+const run = `h${randomUUID().slice(0, 8)}`
+let beds = 0
+let server: Promise<{ url: string; client: MongoClient }> | undefined
+
+async function startServer(): Promise<{ url: string; client: MongoClient }> {
+  const given = process.env['MONGO_URL'] ?? ''
+  const double = new MongoDouble()
+  if (given === '') {
+    await double.start()
+    onTestEnd(() => double.stop())
+  }
+  const url = given === '' ? double.url() : given
+  const client = new MongoClient(url)
+  onTestEnd(() => client.close())
+  return { url, client }
+}
+
+/** Somewhere nobody has been. */
+async function newBed(leaseMs?: number): Promise<MongoBed> {
+  server ??= startServer()
+  const [redisUrl, { url, client }] = await Promise.all([sharedRedisUrl(), server])
+  const place = { url, db: client.db(DATABASE), prefix: `${run}n${beds++}` }
+  return new MongoBed(redisUrl, place, leaseMs)
+}
+
+/** Not always the first one, and not those that the SQL stores play. */
+function chosen(row: PossibleRow, index: number): Cell {
+  const cells = cellsOf(row)
+  return cells[(index * 7 + 4) % cells.length] as Cell
+}
+
+describe('turns in Redis, data in MongoDB', () => {
+  it('H1–H11, K1–K4, T3–T5, D1, D2: hand-over comes out as the matrix says', async () => {
+    const played = rows.map(async (row, index) => {
+      const cell = chosen(row, index)
+      await delay(index * APART_MS)
+      const bed = await newBed()
+      try {
+        const seen = await runCell(bed, cell)
+        const { before, store, after, events } = row
+        return { name: nameOf(cell), seen, expected: { before, store, after, events, errors: [] } }
+      } finally {
+        await bed.close()
+      }
+    })
+    const all = await Promise.all(played)
+    expect(all.map(({ name, seen }) => ({ name, ...seen }))).toEqual(
+      all.map(({ name, expected }) => ({ name, ...expected })),
+    )
+  }, 90_000)
+
+  it('scenario 5, D1, D2, H8: a crash at the n-th call loses nothing, does nothing twice, and the other replica completes it', async () => {
+    const fault: FaultCase = { subject: 'flow', fault: 'crash', durable: true }
+    const played = Array.from({ length: 12 }, async (_, n) => {
+      await delay(n * APART_MS)
+      const bed = await newBed(1_000)
+      try {
+        return { call: 2 * n + 1, outcome: await playFault(bed, fault, 2 * n + 1) }
+      } finally {
+        await bed.close()
+      }
+    })
+    const all = await Promise.all(played)
+    const wrong = all.filter(({ outcome: { twice, served, left, unanswered, uncertain } }) => {
+      const open = left.pending > 0 || left.stored !== 'none'
+      return twice.length > 0 || !served || open || unanswered.length > uncertain
+    })
+    expect(wrong.map((one) => JSON.stringify(one))).toEqual([])
+    expect(all.filter(({ outcome }) => outcome.call !== undefined).length).toBeGreaterThan(8)
+  }, 90_000)
+})
