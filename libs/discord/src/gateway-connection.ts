@@ -57,7 +57,7 @@ export class GatewayConnection extends WebSocketShard {
         retrieveSessionInfo: () => (state.over ? new Promise<never>(() => {}) : state.session),
         // Forgetting is for the owner to decide.
         updateSessionInfo: (_shard, session) => {
-          if (session !== null) state.session = session
+          if (session !== null) state.session = withUsableUrl(session, parts.url)
         },
         waitForIdentify: () => Promise.resolve(),
       },
@@ -65,6 +65,7 @@ export class GatewayConnection extends WebSocketShard {
     )
     this.state = state
     this.finished = new Promise((resolve) => (this.finish = resolve))
+    this.guardMessages()
     this.on(WebSocketShardEvents.Dispatch, ({ data }) => {
       if (!state.over) parts.onDispatch(data.t, data.d, data.s)
     })
@@ -128,10 +129,30 @@ export class GatewayConnection extends WebSocketShard {
     }
   }
 
+  /**
+   * discord.js takes what Discord sends on trust and lets the promise of each message go: one that is malformed would
+   * end the process as an unhandled rejection.
+   */
+  private guardMessages(): void {
+    const shard = this as unknown as { onMessage: (data: unknown, isBinary: boolean) => Promise<void> }
+    const handle = shard.onMessage.bind(this)
+    shard.onMessage = (data, isBinary) =>
+      handle(data, isBinary).catch((error: unknown) =>
+        this.parts.onDebug(`a message of the gateway could not be read: ${String(error)}`),
+      )
+  }
+
   /** The WebSocket, which discord.js keeps to itself. */
   private socket(): { terminate(): void; onerror: unknown } | null {
     return (this as unknown as { connection: { terminate(): void; onerror: unknown } | null }).connection
   }
+}
+
+/** Where to resume, if Discord names a place; else where the connection was made. */
+function withUsableUrl(session: SessionInfo, url: string): SessionInfo {
+  const { resumeURL } = session
+  const usable = URL.canParse(resumeURL) && /^wss?:$/.test(new URL(resumeURL).protocol)
+  return usable ? session : { ...session, resumeURL: url }
 }
 
 function optionsOf({ url, token, intents }: ConnectionParts): Options {

@@ -42,6 +42,7 @@ export class GatewayDouble {
   /** False: a new connection gets no hello. */
   greets = true
   private readonly sockets = new Set<WebSocket>()
+  private readonly closedHere = new WeakSet<WebSocket>()
   private readonly server = new WebSocketServer({ noServer: true })
   private serial = 0
 
@@ -58,7 +59,10 @@ export class GatewayDouble {
 
   /** Closes all connections with a code; sessions stay, as Discord's do. */
   close(code: number): void {
-    for (const socket of this.sockets) socket.close(code)
+    for (const socket of this.sockets) {
+      this.closedHere.add(socket)
+      socket.close(code)
+    }
   }
 
   /** Ends all connections without a word. */
@@ -107,7 +111,7 @@ export class GatewayDouble {
       if (session.socket !== socket) continue
       session.socket = undefined
       // A client that says goodbye ends its session.
-      if (code === 1000 || code === 1001) this.sessions.delete(session.id)
+      if ((code === 1000 || code === 1001) && !this.closedHere.has(socket)) this.sessions.delete(session.id)
     }
     this.options.wake()
   }
@@ -152,7 +156,7 @@ export class GatewayDouble {
     if (seq > session.last) return socket.close(4007, 'Invalid seq.')
     this.resumed += 1
     // Whoever was connected to it before is not any more.
-    session.socket?.close(4005)
+    if (session.socket !== socket) session.socket?.close(4005)
     session.replay(socket, seq)
     session.dispatch('RESUMED', { _trace: [] })
   }
