@@ -5,7 +5,9 @@
 export const SIZE_LIMITS: Record<string, { ownKiB: number; allKiB: number }> = {
   '@botmesh/baileys': { ownKiB: 250, allKiB: 15_500 },
   '@botmesh/core': { ownKiB: 2600, allKiB: 13_400 },
+  '@botmesh/email': { ownKiB: 400, allKiB: 26_500 },
   '@botmesh/meta': { ownKiB: 260, allKiB: 13_600 },
+  '@botmesh/mongo-store': { ownKiB: 350, allKiB: 21_500 },
   '@botmesh/mysql-store': { ownKiB: 60, allKiB: 22_000 },
   '@botmesh/nestjs': { ownKiB: 320, allKiB: 21_500 },
   '@botmesh/postgres-store': { ownKiB: 60, allKiB: 21_000 },

@@ -41,7 +41,10 @@ export class FrontDoor {
     @Inject(BotRegistry) private readonly registry: BotRegistry,
   ) {
     // Now if the application is being created, so that this stands first; in a testing module when one is.
-    host.init$.subscribe(() => this.mount())
+    // The first versions of Nest 11 tell nobody; there the adapter of an application is set before this is made.
+    const { init$ } = host as Partial<Pick<HttpAdapterHost, 'init$'>>
+    if (init$ !== undefined) init$.subscribe(() => this.mount())
+    else if (this.mounted) this.mount()
   }
 
   /** False in an application without HTTP. */
