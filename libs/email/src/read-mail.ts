@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto'
 import { simpleParser, type ParsedMail } from 'mailparser'
 import { readAddress, readIds } from './addresses.js'
+import { textOfHtml } from './html-text.js'
 
 export interface MailFile {
   fileName: string | null
@@ -36,7 +37,6 @@ export interface Mail {
 
 const MAX_HEAD_BYTES = 256 * 1024
 const MAX_PARTS = 300
-const MAX_HTML_CHARS = 1024 * 1024
 const MAX_HEADER_CHARS = 20_000
 const MAX_SUBJECT_CHARS = 500
 const MAX_NAME_CHARS = 200
@@ -53,7 +53,8 @@ export async function readMail(raw: Uint8Array): Promise<Mail | null> {
       checksumAlgo: false,
       maxHeadSize: MAX_HEAD_BYTES,
       maxChildNodes: MAX_PARTS,
-      maxHtmlLengthToParse: MAX_HTML_CHARS,
+      // Only a mail that is nothing but HTML would be made into text: see textOf.
+      skipHtmlToText: true,
     })
   } catch {
     // Whoever sends such a mail gets no answer; what the parser says of it helps nobody.
@@ -70,7 +71,7 @@ export async function readMail(raw: Uint8Array): Promise<Mail | null> {
     replyTo: personIn(parsed.replyTo),
     to: recipientsOf(parsed),
     subject: lineOf(parsed.subject, MAX_SUBJECT_CHARS),
-    text: typeof parsed.text === 'string' ? parsed.text : '',
+    text: textOf(parsed),
     date: date === undefined || Number.isNaN(date) ? null : date,
     headers,
     files: filesOf(parsed),
@@ -105,6 +106,11 @@ function recipientsOf({ to, cc }: ParsedMail): string[] {
     .slice(0, MAX_RECIPIENTS)
     .flatMap(({ address }) => (typeof address === 'string' ? [readAddress(address)] : []))
     .filter((address) => address !== null)
+}
+
+function textOf({ text, html }: ParsedMail): string {
+  if (typeof text === 'string' && text.trim() !== '') return text
+  return typeof html === 'string' ? textOfHtml(html) : ''
 }
 
 function filesOf(parsed: ParsedMail): MailFile[] {
