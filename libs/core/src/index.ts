@@ -47,6 +47,7 @@ export {
 } from './runtime/stored-values.js'
 export { unreadableLetter } from './kernel/unreadable-letter.js'
 export { silentLogger } from './runtime/silent-logger.js'
+export { LentLogger } from './runtime/lent-logger.js'
 export { Backoff } from './runtime/backoff.js'
 
 // Flows and conversations.

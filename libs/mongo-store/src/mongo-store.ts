@@ -3,10 +3,10 @@
  * hub), and commits are fenced here all the same (DESIGN 3, Z4).
  */
 import {
+  LentLogger,
   ConfigError,
   parseDuration,
   refuseUnknownOptions,
-  silentLogger,
   systemClock,
   systemRandom,
   type Arrival,
@@ -85,19 +85,21 @@ export class MongoStore implements Store, StateStore, LockStore {
   private readonly ownLog: MongoLog
   private readonly old: Sweep
   private wasOpened = false
+  private readonly logger: LentLogger
 
   /** @throws ConfigError for an option that is unknown, missing (`url`) or impossible. Connects when first used. */
   constructor(options: MongoStoreOptions) {
     refuseUnknownOptions('MongoStore', options, OPTIONS)
     const dedupeMs = parseDuration('dedupeMs', options.dedupeMs ?? '1d', { minMs: 2000 })
     const random = options.random ?? systemRandom
+    this.logger = new LentLogger(options.logger)
     this.link = new MongoLink({
       target: readTarget(options),
       prefix: readPrefix(options.prefix),
       startTimeoutMs: parseDuration('startTimeoutMs', options.startTimeoutMs ?? '30s'),
       clock: options.clock ?? systemClock,
       random,
-      logger: options.logger ?? silentLogger,
+      logger: this.logger,
     })
     const journal = new MongoJournal(this.link, random, { dedupeMs })
     this.journal = journal
@@ -109,6 +111,10 @@ export class MongoStore implements Store, StateStore, LockStore {
     this.locks = new MongoLocks(this.link, random, 'lock')
     this.leaseLocks = new MongoLocks(this.link, random, 'lease')
     this.old = new Sweep(this.link, { dedupeMs })
+  }
+
+  useLogger(logger: Logger): void {
+    this.logger.lend(logger)
   }
 
   /** A lease backend for the scheduler (S2). */

@@ -3,9 +3,9 @@
  * turn reads and commits its chat in its own trips (Z4).
  */
 import {
+  LentLogger,
   parseDuration,
   refuseUnknownOptions,
-  silentLogger,
   systemClock,
   systemRandom,
   type Arrival,
@@ -77,6 +77,7 @@ export class RedisStore implements Store, StateStore, LockStore {
   private readonly ownLog: RedisLog
   private readonly random: Random
   private wasOpened = false
+  private readonly logger: LentLogger
 
   /** @throws ConfigError for an option that is unknown, missing (`url`) or impossible. Connects when first used. */
   constructor(private readonly options: RedisStoreOptions & { [WIRING]?: CoordinatorWiring }) {
@@ -85,12 +86,13 @@ export class RedisStore implements Store, StateStore, LockStore {
     const settings = readPlace('RedisStore', options, windowMs)
     this.place = identityOf(settings)
     this.random = options.random ?? systemRandom
+    this.logger = new LentLogger(options.logger)
     this.calls = new StoreShards(new ShardedPlace(settings), {
       waitingPerChat: readWaiting(options.maxWaitingPerChat),
       idsPerChat: IDS_PER_CHAT,
       startTimeoutMs: parseDuration('startTimeoutMs', options.startTimeoutMs ?? '30s'),
       clock: options.clock ?? systemClock,
-      logger: options.logger ?? silentLogger,
+      logger: this.logger,
       patch: options[WIRING]?.patch,
     })
     this.journal = new RedisJournal(this.calls)
@@ -110,6 +112,10 @@ export class RedisStore implements Store, StateStore, LockStore {
   /** A lease backend for the scheduler (S2). */
   leases(): RedisLeases {
     return this.leaseLocks
+  }
+
+  useLogger(logger: Logger): void {
+    this.logger.lend(logger)
   }
 
   /** True from `open` until `close`. */

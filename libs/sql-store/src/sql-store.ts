@@ -3,9 +3,9 @@
  * another backend (Redis, or the in-process hub), and commits are fenced here all the same (DESIGN 3, Z4).
  */
 import {
+  LentLogger,
   ConfigError,
   parseDuration,
-  silentLogger,
   systemClock,
   systemRandom,
   type Arrival,
@@ -92,19 +92,21 @@ export abstract class SqlStore implements Store, StateStore, LockStore {
   private readonly ownLog: SqlLog
   private readonly old: Sweep
   private wasOpened = false
+  private readonly logger: LentLogger
 
   /** @throws ConfigError for an impossible option. Connects when first used. */
   protected constructor(flavor: SqlFlavor, options: SqlStoreOptions) {
     const prefix = readPrefix(options.prefix)
     const dedupeMs = parseDuration('dedupeMs', options.dedupeMs ?? '1d', { minMs: 2000 })
     const random = options.random ?? systemRandom
+    this.logger = new LentLogger(options.logger)
     this.kind = flavor.kind
     this.shared = flavor.shared
     this.link = new SqlLink({
       ...{ flavor, prefix, random },
       startTimeoutMs: parseDuration('startTimeoutMs', options.startTimeoutMs ?? '30s'),
       clock: options.clock ?? systemClock,
-      logger: options.logger ?? silentLogger,
+      logger: this.logger,
     })
     const statements = new Statements()
     const rows = new ChatRows(flavor, statements)
@@ -119,6 +121,10 @@ export abstract class SqlStore implements Store, StateStore, LockStore {
     this.locks = new SqlLocks(this.link, rows, random, 'lock')
     this.leaseLocks = new SqlLocks(this.link, rows, random, 'lease')
     this.old = new Sweep(this.link, { dedupeMs })
+  }
+
+  useLogger(logger: Logger): void {
+    this.logger.lend(logger)
   }
 
   /** A lease backend for the scheduler (S2). */

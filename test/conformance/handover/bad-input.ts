@@ -65,7 +65,7 @@ const RECORDS = [
 
 export interface BadInputCase {
   name: string
-  play(bed: BadInputBed): Promise<void>
+  play: (bed: BadInputBed) => Promise<void>
 }
 
 function define(bot: Bot): void {

@@ -26,7 +26,7 @@ export interface SqlPlace {
   /** Another client, as another process would have it. */
   store(clock: PausableClock): Store
   /** Beside the stores. */
-  query(statement: string): Promise<Record<string, unknown>[]>
+  query: (statement: string) => Promise<Record<string, unknown>[]>
   /** Letters, digits and underscores. */
   readonly prefix: string
 }

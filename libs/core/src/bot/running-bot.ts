@@ -10,12 +10,13 @@ import { Inbox, type InboxOptions } from '../runtime/inbox.js'
 import { JournalSweep } from '../runtime/journal-sweep.js'
 import { ProviderSession } from '../runtime/provider-session.js'
 import { SendGate } from '../runtime/send-gate.js'
-import { beginUse, endUse } from '../runtime/shared-use.js'
+import { beginUse } from '../runtime/shared-use.js'
 import { SpanFactory, type LocalTurn } from '../runtime/span-factory.js'
 import type { Span } from '../runtime/span.js'
 import { TurnRunner } from '../runtime/turn-runner.js'
 import { Dispatcher, userIdOf } from './dispatcher.js'
 import type { EventHub } from './events.js'
+import { letGo } from './let-go.js'
 import type { ResolvedOptions } from './options.js'
 import type { Router } from './router.js'
 import { openPatiently, warnAtStart } from './start-warnings.js'
@@ -66,7 +67,9 @@ export class RunningBot {
 
   /** Connects store and coordinator, then the transport or the candidacy for it. Undoes itself if it fails. */
   async start(): Promise<void> {
-    const { store, coordinator } = this.options
+    const { store, coordinator, logger } = this.options
+    store.useLogger?.(logger)
+    coordinator?.useLogger?.(logger)
     beginUse(store, store.isOpen !== true)
     if (coordinator !== null) beginUse(coordinator, coordinator.status.status === 'idle')
     try {
@@ -89,8 +92,9 @@ export class RunningBot {
     this.sweep?.stop()
     const { clock, drainMs, provider } = this.options
     const { inbox, spans, engine, session } = this
-    await drain({ inbox, spans, engine, session, clock, drainMs, provider: provider.id, besides })
-    await this.release()
+    const parts = { inbox, spans, engine, session, clock, drainMs, provider: provider.id, besides }
+    const disconnected = await drain(parts)
+    await this.release(disconnected || session.role !== 'leader')
   }
 
   /** The span that acts for the calling code, if it is one of this bot's. */
@@ -98,19 +102,11 @@ export class RunningBot {
     return this.spans.live.has(scope as Span)
   }
 
-  private async release(): Promise<void> {
+  /** @param disconnected false: the transport of an account that this replica leads may still be connected. */
+  private release(disconnected = true): Promise<void> {
     this.unsubscribe()
-    const { coordinator, store } = this.options
-    try {
-      if (coordinator !== null && endUse(coordinator)) await coordinator.stop()
-    } catch (error) {
-      this.events.error(error)
-    }
-    try {
-      if (endUse(store)) await store.close?.()
-    } catch (error) {
-      this.events.error(error)
-    }
+    const report = (error: unknown) => this.events.error(error)
+    return letGo({ ...this.options, report, disconnected: disconnected ? null : this.session.stop() })
   }
 
   private conversationHost(): ConversationHost {
@@ -171,6 +167,7 @@ export class RunningBot {
       resendUncertain: options.provider.capabilities?.uncertainSends === 'resend',
       readsChats: this.definitions.converses,
       isOwn: (incarnation) => this.isOwn(incarnation),
+      localFence: () => this.localFence(),
       report: (error) => this.events.error(error),
     })
   }
@@ -208,7 +205,7 @@ export class RunningBot {
       deadLettered: (key, record, error) =>
         events.error(new DeadLetterError(key, record.id, record.attempts + 1, error)),
       failRecord: async (key, id, fence, error, delay) => {
-        await options.store.journal?.fail(key, id, fence, error, delay)
+        return (await options.store.journal?.fail(key, id, fence, error, delay)) ?? true
       },
       wakeIn: (key, ms) => this.inbox.wakeIn(key, ms),
     })
@@ -281,12 +278,16 @@ export class RunningBot {
   }
 
   /** Fences that grow across restarts of a single process, as those of a coordinator do (L4). */
-  private localTurn(key: string): LocalTurn {
+  private localFence(): number {
     this.lastFence = Math.max(this.lastFence + 1, Math.floor(this.options.clock.now() * 1000))
+    return this.lastFence
+  }
+
+  private localTurn(key: string): LocalTurn {
     return {
       local: true,
       key,
-      fence: this.lastFence,
+      fence: this.localFence(),
       assertHeld: () => undefined,
       release: () => Promise.resolve(),
     }

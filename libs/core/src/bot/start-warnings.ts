@@ -12,6 +12,12 @@ export function warnAtStart(options: ResolvedOptions): void {
       'The scheduler remembers in the memory of this process only: after a restart its tasks begin anew, and every replica runs them. Use a shared store.',
     )
   }
+  // SQLite's file outlives the process; what is in memory does not, and durability would promise that it did.
+  if (options.journal && coordinator === null && store instanceof MemoryStore) {
+    warn(
+      'With durability messages are kept in the memory of this process only: after a restart nothing of them is left. Use a store that keeps its data, or leave durability out.',
+    )
+  }
   if (coordinator === null) return
   // Coordinators of this process only: then one process' data is all there is.
   if (!store.shared && !(coordinator instanceof MemoryCoordinator)) {

@@ -6,6 +6,7 @@
  * lost never comes back; everything held under it is lost with it, and a new incarnation begins by itself.
  */
 import type { LeaseLostReason } from './errors.js'
+import type { Logger } from './logger.js'
 import type { Arrival, ChatState, CommitResult, Effects, ReadOptions } from './state-store.js'
 
 /** Milliseconds, or a string such as `'500ms'`, `'15s'`, `'2m'`, `'1h'`. */
@@ -112,6 +113,8 @@ export abstract class Coordinator {
   abstract readonly turns: TurnQueue
   abstract readonly elections: LeaderElection
   abstract readonly status: CoordinatorStatus
+  /** Lends a logger, before `start`: a coordinator that was given none logs through it. The first one stays. */
+  useLogger?(logger: Logger): void
   /** True if turns and this store's data live in one place, so that `Turn.commit` writes both at once. */
   abstract sharesBackendWith(store: unknown): boolean
   /** Begins the session. Idempotent; everything that needs it calls it too.

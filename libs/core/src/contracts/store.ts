@@ -4,6 +4,7 @@
  */
 import type { CheckpointStore } from './checkpoint-store.js'
 import type { Journal } from './journal.js'
+import type { Logger } from './logger.js'
 import type { MessageLog } from './message-log.js'
 import type { Outbox } from './outbox.js'
 import type { StateStore } from './state-store.js'
@@ -17,6 +18,8 @@ export interface Store extends CheckpointStore, UserStore, Partial<StateStore> {
   readonly journal?: Journal
   readonly outbox?: Outbox
   readonly log?: MessageLog
+  /** Lends a logger, before `open`: a store that was given none logs through it. The first one stays. */
+  useLogger?(logger: Logger): void
   /** Connects and checks. Idempotent. @throws ConfigError, StoreError */
   open?(): Promise<void>
   /**

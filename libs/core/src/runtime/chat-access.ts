@@ -31,8 +31,12 @@ export interface ChatAccess {
   isCommitted(inboundId: string): Promise<boolean>
   /** Stores and keeps the turn. */
   write(effects: Effects): Promise<CommitResult>
-  /** Stores and ends the turn. */
-  finish(effects: Effects): Promise<CommitResult>
+  /**
+   * Stores and ends the turn.
+   * @param landed told what became of it before anybody can be granted the chat next, as far as this side knows: the
+   * next turn may be this replica's own, and must not find its copy of the conversation as it was before.
+   */
+  finish(effects: Effects, landed: (result: CommitResult) => void): Promise<void>
   /** Ends the turn; stores nothing. Never rejects for an unreachable backend (L3).
    * @param options.unused nothing was done under it, so whoever had the chat before is still its last holder (T7). */
   abandon(options?: { unused?: boolean }): Promise<void>
@@ -60,8 +64,8 @@ export class SharedAccess implements ChatAccess {
     return this.turn.commit(effects, { release: false })
   }
 
-  finish(effects: Effects): Promise<CommitResult> {
-    return this.turn.commit(effects)
+  async finish(effects: Effects, landed: (result: CommitResult) => void): Promise<void> {
+    landed(await this.turn.commit(effects))
   }
 
   abandon(options?: { unused?: boolean }): Promise<void> {
@@ -108,10 +112,9 @@ export class SeparateAccess implements ChatAccess {
     }
   }
 
-  async finish(effects: Effects): Promise<CommitResult> {
-    const result = await this.write(effects)
+  async finish(effects: Effects, landed: (result: CommitResult) => void): Promise<void> {
+    landed(await this.write(effects))
     await this.turn.release()
-    return result
   }
 
   abandon(options?: { unused?: boolean }): Promise<void> {
@@ -157,10 +160,9 @@ export class PlainAccess implements ChatAccess {
     return { outcome: 'committed', revision: checkpoint?.revision ?? null }
   }
 
-  async finish(effects: Effects): Promise<CommitResult> {
-    const result = await this.write(effects)
+  async finish(effects: Effects, landed: (result: CommitResult) => void): Promise<void> {
+    landed(await this.write(effects))
     await this.turn?.release()
-    return result
   }
 
   async abandon(options?: { unused?: boolean }): Promise<void> {

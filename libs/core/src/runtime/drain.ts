@@ -25,8 +25,8 @@ export interface DrainParts {
 /** Of the time there is, what is kept for suspending, disconnecting and resigning. */
 const RESERVE = 0.25
 
-/** Never rejects. */
-export async function drain(parts: DrainParts): Promise<void> {
+/** Never rejects. @returns whether the transport has stopped: if not, its account may still be connected here. */
+export async function drain(parts: DrainParts): Promise<boolean> {
   const { inbox, spans, engine, session, clock, drainMs, provider, besides } = parts
   const endsAt = clock.monotonic() + drainMs
   inbox.close()
@@ -40,7 +40,7 @@ export async function drain(parts: DrainParts): Promise<void> {
   engine.stop(new LeaseLostError(provider, 'stopped'))
   // All the time there is: until it has disconnected the account is still this replica's.
   const left = Math.max((drainMs * RESERVE) / 2, endsAt - clock.monotonic())
-  await within(clock, left, session.stop())
+  return within(clock, left, session.stop())
 }
 
 /** True if `work` was done within `ms`. */

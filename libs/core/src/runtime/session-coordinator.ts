@@ -20,7 +20,7 @@ import { ShardNames } from './shard-names.js'
 import { LEAD_PREFIX, type CoordinationBackend, type ShardedBackend } from './coordination-backend.js'
 import { SessionElections, tryLead, type ElectionHost } from './leader-election.js'
 import { SessionShard } from './session-shard.js'
-import { silentLogger } from './silent-logger.js'
+import { LentLogger } from './lent-logger.js'
 import { systemClock, systemRandom } from './system-clock.js'
 import type { TakeResult, TicketRequest } from './ticket.js'
 
@@ -74,7 +74,7 @@ export class SessionCoordinator extends Coordinator {
   private readonly startTimeoutMs: number
   private readonly clock: Clock
   private readonly random: Random
-  private readonly logger: Logger
+  private readonly logger: LentLogger
   /** Where there are several shards. */
   private readonly names: ShardNames | null
   private stopped = false
@@ -88,7 +88,7 @@ export class SessionCoordinator extends Coordinator {
       options.replicaId === undefined ? thisProcess : requireText('replicaId', options.replicaId)
     this.clock = options.clock ?? systemClock
     this.random = options.random ?? systemRandom
-    this.logger = options.logger ?? silentLogger
+    this.logger = new LentLogger(options.logger)
     this.names = 'shardOf' in options.backend ? new ShardNames(this.replicaId, this.random) : null
     this.turns = new SessionTurnQueue((request) => this.takeTicket(request))
     this.elections = new SessionElections(this.electionHost())
@@ -107,6 +107,10 @@ export class SessionCoordinator extends Coordinator {
   sharesBackendWith(store: unknown): boolean {
     const { backend } = this.options
     return ('shardOf' in backend ? backend.shard(0) : backend).sharesStateWith(store)
+  }
+
+  override useLogger(logger: Logger): void {
+    this.logger.lend(logger)
   }
 
   async start(): Promise<void> {

@@ -24,6 +24,7 @@ import {
 } from './chat-access.js'
 import type { SendGate } from './send-gate.js'
 import { SpanOutbox, timerSends } from './span-outbox.js'
+import { once, unreadableEntries } from './span-init.js'
 import { Span } from './span.js'
 import type { Work } from './work.js'
 
@@ -53,6 +54,8 @@ export interface SpanFactoryOptions {
   readsChats: boolean
   /** True for the present and former incarnations of this coordinator. */
   isOwn: (incarnation: string) => boolean
+  /** Without coordination: a number that grows, across restarts too. */
+  localFence: () => number
   report: (error: unknown) => void
 }
 
@@ -136,6 +139,7 @@ export class SpanFactory {
       servedElsewhere: turn !== null && !this.servedHere(turn),
       finalAttempt,
       appointments: this.options.journal,
+      epoch: turn === null ? once(this.options.localFence) : () => turn.fence,
       access,
       gate,
       outbox: this.outboxFor(work, opened, local ?? null),
@@ -277,15 +281,6 @@ function timerOf(work: Work, { state, overdue }: Opened, local: string | null) {
 }
 
 const NOTHING_READ: Opened = { state: undefined, record: null }
-
-/** Stand in for entries that cannot be read, so that the commit drops them. */
-function unreadableEntries(state: ChatState | undefined): OutboxEntry[] {
-  const damaged = state?.damaged?.filter(({ what }) => what === 'outbox') ?? []
-  return damaged.map(({ key }) => {
-    const name = key.slice(key.indexOf(' ') + 1)
-    return { v: 1, key: name, hash: '', content: {}, status: 'failed' }
-  })
-}
 
 function targetOfMessage(message: { chatId: string; participant?: string }) {
   return message.participant === undefined

@@ -1,6 +1,7 @@
 /** What a span is made of. */
 import type { JournalRecord } from '../contracts/journal.js'
 import type { Message } from '../contracts/message.js'
+import type { OutboxEntry } from '../contracts/outbox.js'
 import type { SendTarget } from '../contracts/provider.js'
 import type { ChatState } from '../contracts/state-store.js'
 import type { ChatAccess, TurnLike } from './chat-access.js'
@@ -22,6 +23,8 @@ export interface SpanInit {
   finalAttempt?: boolean
   /** With durability: timeouts of waits are kept in the store (ADR 8). */
   appointments: boolean
+  /** What new revisions begin with: the turn's fence, or a number of this process's own that no other span has. */
+  epoch: () => number
   access: ChatAccess
   gate: SendGate
   outbox: SpanOutbox | null
@@ -31,3 +34,18 @@ export interface SpanInit {
 
 /** What a span needs of its turn. */
 export type SpanTurn = TurnLike & { readonly signal?: AbortSignal; readonly previousHolder?: string | null }
+
+/** Asked for by few spans, and then always the same. */
+export function once(make: () => number): () => number {
+  let made: number | undefined
+  return () => (made ??= make())
+}
+
+/** Stand in for entries that cannot be read, so that the commit drops them. */
+export function unreadableEntries(state: ChatState | undefined): OutboxEntry[] {
+  const damaged = state?.damaged?.filter(({ what }) => what === 'outbox') ?? []
+  return damaged.map(({ key }) => {
+    const name = key.slice(key.indexOf(' ') + 1)
+    return { v: 1, key: name, hash: '', content: {}, status: 'failed' }
+  })
+}

@@ -269,8 +269,8 @@ export class Span implements TurnScope {
   }
 
   private conversationEffects(change: ConversationChange): Effects {
-    const { access, appointments } = this.init
-    const next = (): string => `${access.fence}:${++this.written}`
+    const { epoch, appointments } = this.init
+    const next = (): string => `${epoch()}:${++this.written}`
     return effectsOfChange(change, { revision: this.revision, next, appointments })
   }
 

@@ -15,6 +15,7 @@ import type { CommitResult, Effects } from '../contracts/state-store.js'
 import type { ConversationEngine } from '../conversation/port.js'
 import type { ChatAccess } from './chat-access.js'
 import { runInScope } from './act-scope.js'
+import { firstOf } from './settling.js'
 import type { Span } from './span.js'
 import type { GrantedTurn, SpanFactory } from './span-factory.js'
 import type { Work } from './work.js'
@@ -43,7 +44,14 @@ export interface RunnerOptions {
   report: (error: unknown) => void
   leaseLost: (key: string, error: LeaseLostError) => void
   deadLettered: (key: string, record: JournalRecord, error: unknown) => void
-  failRecord: (key: string, id: string, fence: number, error: string, retryMs: number | null) => Promise<void>
+  /** False: somebody else works on this chat by now. */
+  failRecord: (
+    key: string,
+    id: string,
+    fence: number,
+    error: string,
+    retryMs: number | null,
+  ) => Promise<boolean>
   /** Asks for another turn of this chat, with durability. */
   wakeIn: (key: string, ms: number) => void
 }
@@ -144,7 +152,7 @@ export class TurnRunner {
       if (saved !== undefined && !(await this.savedWell(span, saved))) return this.failAttempt(span, access)
     }
     const effects = this.effectsOf(span)
-    if (Object.keys(effects).length > 0) return this.landed(span, await access.finish(effects))
+    if (Object.keys(effects).length > 0) return access.finish(effects, (result) => this.landed(span, result))
     await access.abandon()
     this.options.handler.handled(span)
   }
@@ -209,11 +217,25 @@ export class TurnRunner {
     if (attempts === null || record === null || isNoAttempt(error)) return access.abandon()
     const given = span.finalAttempt
     const retryMs = given ? null : Math.max(attempts.delayMs(record.attempts), askedDelay(error))
-    await this.options.failRecord(span.key, record.id, access.fence, textOf(error), retryMs)
+    const noted = await this.options.failRecord(span.key, record.id, access.fence, textOf(error), retryMs)
+    if (!noted) {
+      // Not counted, so neither given up nor tried again by this replica: the record is the later holder's.
+      this.reportFailure(span, error)
+      return this.superseded(span, access)
+    }
     await access.abandon()
     if (given) this.options.deadLettered(span.key, record, error)
     else this.reportFailure(span, error)
     this.options.wakeIn(span.key, retryMs ?? 0)
+  }
+
+  /** The store knows a later holder of this chat: the turn is lost, whatever the coordinator says yet. */
+  private async superseded(span: Span, access: ChatAccess): Promise<void> {
+    const error = new LeaseLostError(span.key, 'superseded', fenceOf(span))
+    span.revoke(error)
+    this.options.engine.drop(span.key, error, span.fence)
+    this.options.leaseLost(span.key, error)
+    await access.abandon()
   }
 
   /** A suspended step keeps its checkpoint (T4); a conversation given up with its record is ended in the store too. */
@@ -269,22 +291,4 @@ function askedDelay(error: unknown): number {
 
 function textOf(error: unknown): string {
   return error instanceof Error ? `${error.name}: ${error.message}` : String(error)
-}
-
-/** `running` itself, the loss or the stop of the span, or the limit. */
-function firstOf(
-  running: Promise<void>,
-  span: Span,
-  limitMs: number | null,
-  clock: Clock,
-): Promise<'settled' | 'stopped' | 'late'> {
-  return new Promise((resolve) => {
-    const timer = limitMs === null ? null : clock.setTimeout(() => resolve('late'), limitMs)
-    const end = (outcome: 'settled' | 'stopped') => {
-      timer?.cancel()
-      resolve(outcome)
-    }
-    span.whenStopped(() => end('stopped'))
-    void running.then(() => end('settled'))
-  })
 }

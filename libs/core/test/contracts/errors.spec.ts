@@ -39,7 +39,7 @@ describe('errors', () => {
     expect(foreign instanceof BotmeshError).toBe(true)
     expect(foreign instanceof LeaseLostError).toBe(false)
     for (const other of [null, undefined, 'text', {}, new Error('plain')]) {
-      expect((other as unknown) instanceof BotmeshError).toBe(false)
+      expect(other instanceof BotmeshError).toBe(false)
     }
   })
 })

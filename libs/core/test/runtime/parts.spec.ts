@@ -138,9 +138,11 @@ describe('DESIGN 3: a commit whose reply was lost', () => {
     }
     const access = new SeparateAccess(turn, flaky, clock, 100)
     await access.open({})
-    const done = access.finish({ inboundId: 'm' })
+    const landed: CommitResult[] = []
+    const done = access.finish({ inboundId: 'm' }, (result) => landed.push(result))
     await clock.advance(1000)
-    expect(await done).toMatchObject({ outcome: 'committed' })
+    await done
+    expect(landed).toMatchObject([{ outcome: 'committed' }])
     expect(ids).toHaveLength(3)
     expect(new Set(ids).size).toBe(1)
     expect(await access.isCommitted('m')).toBe(true)

@@ -2,6 +2,7 @@
 import {
   Bot,
   MemoryStore,
+  silentLogger,
   type BotConfig,
   type BotEvents,
   type CoordinationOptions,
@@ -78,6 +79,7 @@ export class Mesh {
       store: this.store,
       clock,
       name: `replica-${this.replicas.length}`,
+      logger: silentLogger,
       ...config,
       provider,
       coordination: { coordinator, ...coordination },
