@@ -47,8 +47,8 @@ export class MongoLog implements MessageLog {
       },
     ]
     return this.link.run('append', channel, ONCE, async ({ channels }) => {
-      const options = { upsert: true, returnDocument: 'after', projection: { last: 1 } } as const
-      const write = () => channels.findOneAndUpdate({ _id }, stages, options)
+      const how = { upsert: true, returnDocument: 'after', projection: { last: 1 } } as const
+      const write = () => channels.findOneAndUpdate({ _id }, stages, how)
       const document = await write().catch((error: unknown) => {
         // Somebody made the channel just now.
         if (isDuplicateKey(error)) return write()

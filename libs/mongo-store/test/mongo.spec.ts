@@ -362,7 +362,7 @@ describe('the journal', () => {
       await bed.collection('chats').updateOne({ _id: 'k' }, { $set: { ids } })
       await store.commitState('k', 1, 'last', { inboundId: 'last' })
       const document = await bed.collection('chats').findOne({ _id: 'k' })
-      expect((document?.['ids'] as unknown[]).length).toBe(500)
+      expect(document?.['ids']).toHaveLength(500)
       expect(await store.isCommitted('k', 'last')).toBe(true)
       expect(await store.isCommitted('k', 'old649')).toBe(true)
       expect(await store.isCommitted('k', 'old1')).toBe(false)

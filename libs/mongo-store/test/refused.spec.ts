@@ -20,7 +20,7 @@ const double = new MongoDouble({
 beforeAll(() => double.start())
 afterAll(() => double.stop())
 
-function reason(options: object): ConfigError {
+function refused(options: object): ConfigError {
   try {
     void new MongoStore(options)
   } catch (error) {
@@ -49,19 +49,19 @@ function shown(error: unknown): string {
 
 describe('scenario 28: what is refused at construction', () => {
   it('options that are unknown, missing or impossible, without the URL in the message', () => {
-    expect(reason({ ulr: 'x' }).message).toMatch(/no option "ulr"; did you mean "url"/)
-    expect(reason({ url: undefined }).message).toMatch(/"url" of MongoStore is undefined/)
-    expect(reason({ url: '' }).message).toMatch(/is empty/)
-    expect(reason({ url: 7 }).message).toMatch(/is a number/)
-    expect(reason({ url: 'postgres://h/d' }).message).toMatch(/begins with "postgres:\/\/"/)
-    expect(reason({ url: 'mongodb://h/d?retryWrite=false' }).message).toMatch(/retrywrite/i)
+    expect(refused({ ulr: 'x' }).message).toMatch(/no option "ulr"; did you mean "url"/)
+    expect(refused({ url: undefined }).message).toMatch(/"url" of MongoStore is undefined/)
+    expect(refused({ url: '' }).message).toMatch(/is empty/)
+    expect(refused({ url: 7 }).message).toMatch(/is a number/)
+    expect(refused({ url: 'postgres://h/d' }).message).toMatch(/begins with "postgres:\/\/"/)
+    expect(refused({ url: 'mongodb://h/d?retryWrite=false' }).message).toMatch(/retrywrite/i)
     const url = 'mongodb://h/d'
-    expect(reason({ url, client: {} }).details.option).toBe('client')
-    expect(reason({ client: {} }).message).toMatch(/is not a client of mongodb/)
-    expect(reason({ url, connections: 0 }).details.option).toBe('connections')
-    expect(reason({ url, prefix: 'a b' }).details.option).toBe('prefix')
-    expect(reason({ url, database: 'a b' }).details.option).toBe('database')
-    expect(reason({ url, callTimeoutMs: 1 }).details.option).toBe('callTimeoutMs')
+    expect(refused({ url, client: {} }).details.option).toBe('client')
+    expect(refused({ client: {} }).message).toMatch(/is not a client of mongodb/)
+    expect(refused({ url, connections: 0 }).details.option).toBe('connections')
+    expect(refused({ url, prefix: 'a b' }).details.option).toBe('prefix')
+    expect(refused({ url, database: 'a b' }).details.option).toBe('database')
+    expect(refused({ url, callTimeoutMs: 1 }).details.option).toBe('callTimeoutMs')
   })
 
   it('whatever is wrong with a URL, no error shows the password in it', () => {
@@ -74,7 +74,7 @@ describe('scenario 28: what is refused at construction', () => {
       `mongodb+srv://u:${encodeURIComponent(SECRET)}@h:1/d`,
     ]
     for (const url of wrong) {
-      const text = shown(reason({ url }))
+      const text = shown(refused({ url }))
       expect(text).not.toContain(SECRET)
       expect(text).not.toContain('p:w')
       expect(text).not.toContain(encodeURIComponent(SECRET))

@@ -4,8 +4,10 @@
  * when they come again, and errors on command. It can be killed and started again; its documents stay.
  */
 import { once } from 'node:events'
-import { createServer, type AddressInfo, type Server, type Socket } from 'node:net'
+import { createServer, type Server, type Socket } from 'node:net'
+import { setTimeout as delay } from 'node:timers/promises'
 import { Binary, type Document } from 'bson'
+import { freePort } from '../../../tools/servers/port.mjs'
 import { Commands } from './commands.js'
 import { CommandError, type Documents } from './data.js'
 import { ScramServer } from './scram.js'
@@ -42,6 +44,9 @@ const FOR_ANYBODY = new Set([
   'endSessions',
 ])
 
+const RESTARTS = 50
+const RESTART_PAUSE_MS = 20
+
 interface Session {
   scram: ScramServer
 }
@@ -59,11 +64,26 @@ export class MongoDouble {
 
   constructor(private readonly options: MongoDoubleOptions = {}) {}
 
+  /** On a port of its own, the same at every start. */
   async start(): Promise<void> {
-    this.server = createServer((socket) => this.serve(socket))
-    this.server.listen(this.port, '127.0.0.1')
-    await once(this.server, 'listening')
-    this.port = (this.server.address() as AddressInfo).port
+    this.port ||= await freePort()
+    for (let left = RESTARTS; ; left -= 1) {
+      // One that was accepted in the moment of the end would keep it from ending.
+      const server = createServer((socket) =>
+        this.server === server ? this.serve(socket) : socket.destroy(),
+      )
+      this.server = server
+      try {
+        server.listen(this.port, '127.0.0.1')
+        await once(server, 'listening')
+        return
+      } catch (error) {
+        this.server = null
+        // Connections of before may still hold the port.
+        if (left === 0) throw error
+        await delay(RESTART_PAUSE_MS)
+      }
+    }
   }
 
   /** Ends at once; what was under way is not answered. Idempotent. */
@@ -114,14 +134,14 @@ export class MongoDouble {
     const [plan] = index < 0 ? [] : this.planned.splice(index, 1)
     const result = plan && !plan.applied ? null : this.run(session, name, request.command)
     if (plan?.error === 'cut' || (result && this.isUnlucky(name, result.copy))) return void socket.destroy()
-    const reply = plan ? failure(plan.error as Exclude<Planned['error'], 'cut'>) : result?.reply
+    const reply = plan ? failure(plan.error) : result?.reply
     if (reply) socket.write(encodeReply(request, reply))
   }
 
   private run(session: Session, name: string, command: Document): { reply: Document; copy: boolean } {
     try {
       this.authorize(session, name, command)
-      const { lsid, txnNumber } = command as { lsid?: { id: Binary }; txnNumber?: unknown }
+      const { lsid, txnNumber } = command as { lsid?: { id: Binary }; txnNumber?: number }
       // A write that the driver repeats since its answer was lost.
       const key = lsid && txnNumber !== undefined ? `${lsid.id.toString('hex')}/${String(txnNumber)}` : null
       const known = key === null ? undefined : this.answered.get(key)
