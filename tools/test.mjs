@@ -1,7 +1,7 @@
 /**
  * `npm test`: everything that CI checks, on a machine with Node and this checkout and nothing else prepared.
  *
- *   npm test                                  all stages; the last, "installs", only where CI is set
+ *   npm test                                  all stages but "installs", which takes minutes: `npm run test:packages`
  *   npm test -- --yes                         may install missing servers through the package manager
  *   npm test -- --only=lint,jest              some stages; installing and servers come along where needed
  *   npm test -- --only=jest -- libs/core      arguments after a second `--` go to Jest
@@ -19,9 +19,9 @@ import { runQuietly, runTool } from './stages/run.mjs'
 /**
  * @typedef {import('./stages/run.mjs').Outcome} Outcome
  * @typedef {{ yes: boolean, limitMs: number, jestArgs: string[], env: Record<string, string>, stop: () => Promise<void> }} Session
- * @typedef {{ name: string, run: (session: Session) => Promise<Outcome>, needs?: string[], onlyCi?: boolean }} Stage
- *   `needs`: stages without which it makes no sense, run first also if not asked for; `onlyCi`: takes minutes and a
- *   registry, so it runs where CI is set, and where it is asked for
+ * @typedef {{ name: string, run: (session: Session) => Promise<Outcome>, needs?: string[], onRequest?: boolean }} Stage
+ *   `needs`: stages without which it makes no sense, run first also if not asked for; `onRequest`: takes minutes and a
+ *   registry, so it runs only where it is asked for
  */
 
 /** @type {Stage[]} */
@@ -52,7 +52,7 @@ const STAGES = [
     run: ({ jestArgs, env, limitMs }) => jest({ args: jestArgs, env, limitMs }),
     needs: ['install', 'servers'],
   },
-  { name: 'installs', run: installs, needs: ['build'], onlyCi: true },
+  { name: 'installs', run: installs, needs: ['build'], onRequest: true },
 ]
 
 /** @returns {Promise<Outcome>} */
@@ -91,8 +91,7 @@ function readArguments(args) {
     ...{ yes: false, limitMs: 20 * 60_000, jestArgs: end < 0 ? [] : args.slice(end + 1), env: {} },
     stop: () => Promise.resolve(),
   }
-  const isCi = !['', '0', 'false'].includes(process.env.CI ?? '')
-  let names = STAGES.filter(({ onlyCi = false }) => isCi || !onlyCi).map(({ name }) => name)
+  let names = STAGES.filter(({ onRequest = false }) => !onRequest).map(({ name }) => name)
   const given = read(own, {
     yes: { kind: 'switch' },
     only: { kind: 'text', what: 'a list of stages' },
