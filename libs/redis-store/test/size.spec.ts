@@ -22,7 +22,7 @@ async function take(coordinator: RedisCoordinator, key: string, dedupeId?: strin
 }
 
 async function mesh(
-  options: { dedupeMs?: number },
+  { leaseMs = 1000, ...options }: { dedupeMs?: number; leaseMs?: number },
   play: (here: {
     prefix: string
     base: string
@@ -34,7 +34,7 @@ async function mesh(
   const store = new RedisStore({ url: server.url, prefix, ...options })
   const all: RedisCoordinator[] = []
   const make = (): RedisCoordinator => {
-    const one = store.coordinator({ leaseMs: 1000, processId: randomUUID() })
+    const one = store.coordinator({ leaseMs, processId: randomUUID() })
     all.push(one)
     return one
   }
@@ -75,6 +75,36 @@ describe('scenario 34: chats that spoke once', () => {
         expect(left.filter((key) => !expected.test(key))).toEqual([])
       }),
     30_000,
+  )
+})
+
+describe('scenario 34: turns that wait', () => {
+  it(
+    'by the thousand cost one call a heartbeat, and none is overlooked',
+    () =>
+      mesh({ leaseMs: 3000 }, async ({ make }) => {
+        const [holder, waiter] = [make(), make()]
+        const chats = Array.from({ length: 4000 }, (_, n) => `chat-${n}`)
+        const held = await Promise.all(chats.map((chat) => take(holder, chat)))
+        const waiting = chats.map((chat) => take(waiter, chat))
+        // Calls are answered in the order in which they were made: those before it wait by now.
+        await (await take(waiter, 'another')).release()
+        const callsOf = async (ms: number): Promise<number> => {
+          await server.admin.config('RESETSTAT')
+          await sleep(ms)
+          const stats = await server.admin.info('commandstats')
+          return Number(/cmdstat_evalsha:calls=(\d+)/.exec(stats)?.[1] ?? 0)
+        }
+        // Until its first push is known to arrive a replica asks about all of them.
+        const limit = performance.now() + 15_000
+        while ((await callsOf(500)) > 4 && performance.now() < limit);
+        // Two replicas, a beat a second; asking about all of them in every beat would take two calls more each.
+        expect(await callsOf(3000)).toBeLessThanOrEqual(2 * 4)
+        await Promise.all(held.map((turn) => turn.release()))
+        const granted = await Promise.all(waiting)
+        await Promise.all(granted.map((turn) => turn.release()))
+      }),
+    60_000,
   )
 })
 

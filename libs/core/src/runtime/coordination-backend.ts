@@ -158,7 +158,7 @@ export interface HeartbeatRequest {
   floor: number
   /** Every grant that this replica works under, or has handed to a release that is not answered yet. */
   held: readonly HeldKey[]
-  /** Every ticket that waits: nudged in the same call. */
+  /** Tickets that wait, nudged in the same call: all, or some in turns where there are very many. */
   waiting: readonly WaitingKey[]
   /** To be executed after the renewal, on the heartbeat's connection. */
   repairs: readonly Repair[]

@@ -143,7 +143,7 @@ export class ShardTurns {
 
   beatContent(): BeatContent {
     const held = this.registry.held()
-    const waiting = [...this.room.tickets].map((ticket) => ({ key: ticket.request.key, ticket: ticket.id }))
+    const waiting = this.room.nextInTurn().map((ticket) => ({ key: ticket.request.key, ticket: ticket.id }))
     return { held, waiting, repairs: this.repairs.snapshot(), floor: this.floor }
   }
 

@@ -9,6 +9,8 @@ import type { SessionKeeper } from './session-keeper.js'
 import type { Ticket } from './ticket.js'
 
 const FIRST_POLL_MS = 5
+/** Tickets that one heartbeat asks about: grants are pushed, and lost pushes are found by the fences it compares. */
+const MOST_A_BEAT = 1500
 /** A little after the expected end, so that the backend's clock has passed it too. */
 const AFTER_DEATH_MS = 3
 
@@ -45,8 +47,27 @@ export class WaitingRoom {
     this.lookAgainMs = options.context.leaseMs / 6
   }
 
-  get tickets(): ReadonlySet<Ticket> {
-    return this.waiting
+  /**
+   * Whom the next heartbeat asks about: all, or, where very many wait, some in turns, so that it stays one call (Z2).
+   * Of those behind one foreign session one is always among them: its answer says that the session still lives.
+   */
+  nextInTurn(): Ticket[] {
+    if (this.waiting.size <= MOST_A_BEAT) return [...this.waiting]
+    const chosen = new Set<Ticket>()
+    for (const { tickets } of this.foreign.values()) {
+      const [one] = tickets
+      if (one) chosen.add(one)
+    }
+    for (const ticket of this.waiting) {
+      if (chosen.size >= MOST_A_BEAT) break
+      chosen.add(ticket)
+    }
+    for (const ticket of chosen) {
+      // To the end of the line of those who are asked about.
+      this.waiting.delete(ticket)
+      this.waiting.add(ticket)
+    }
+    return [...chosen]
   }
 
   /** `ticket` waits behind `holder`, whose session has `leftMs` to live; own or unknown holders need no timer. */
