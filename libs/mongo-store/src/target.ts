@@ -41,29 +41,7 @@ export function readTarget({
 }: TargetOptions): Target {
   const timeoutMs = parseDuration('callTimeoutMs', callTimeoutMs, { minMs: 100 })
   if (database !== undefined) checkDatabase(database)
-  if (client !== undefined) {
-    if (url !== undefined) {
-      throw new ConfigError('MongoStore takes either "url" or "client", not both.', {
-        option: 'client',
-        accepted: 'one of the two',
-      })
-    }
-    if (typeof client.db !== 'function' || typeof client.connect !== 'function') {
-      const accepted = 'a client made with `new MongoClient(…)`'
-      throw new ConfigError(`Option "client" is not a client of mongodb; accepted: ${accepted}.`, {
-        option: 'client',
-        accepted,
-      })
-    }
-    const name = database ?? DEFAULT_DATABASE
-    return {
-      place: `the given client/${name}`,
-      database: name,
-      callTimeoutMs: timeoutMs,
-      client: () => client,
-      own: false,
-    }
-  }
+  if (client !== undefined) return givenTarget(client, { url, database, timeoutMs })
   const settings: MongoClientOptions = {
     appName: 'botmesh',
     maxPoolSize: readConnections(connections ?? 10),
@@ -81,6 +59,32 @@ export function readTarget({
     callTimeoutMs: timeoutMs,
     client: () => makeClient(text, settings),
     own: true,
+  }
+}
+
+/** The application's client, with its own settings. */
+function givenTarget(
+  client: MongoClient,
+  { url, database, timeoutMs }: { url: unknown; database: string | undefined; timeoutMs: number },
+): Target {
+  if (url !== undefined) {
+    throw new ConfigError('MongoStore takes either "url" or "client", not both.', {
+      option: 'client',
+      accepted: 'one of the two',
+    })
+  }
+  if (typeof client.db !== 'function' || typeof client.connect !== 'function') {
+    const accepted = 'a client made with `new MongoClient(…)`'
+    throw new ConfigError(`Option "client" is not a client of mongodb; accepted: ${accepted}.`, {
+      option: 'client',
+      accepted,
+    })
+  }
+  const name = database ?? DEFAULT_DATABASE
+  return {
+    ...{ place: `the given client/${name}`, database: name, callTimeoutMs: timeoutMs },
+    client: () => client,
+    own: false,
   }
 }
 
