@@ -1,7 +1,7 @@
 /**
  * A small bot as a process of its own, for tests that kill, freeze, block and drain it. Messages come in over its
- * standard input (or by Telegram's long polling, if TELEGRAM_ROOT is set); what happens goes out as events, a send
- * as `sent`. What it does with a message stands in the message: see `handlers`.
+ * standard input (or by Telegram's long polling, if TELEGRAM_ROOT is set, or Discord's gateway, if DISCORD_ROOT is);
+ * what happens goes out as events, a send as `sent`. What it does with a message stands in the message: see `handlers`.
  */
 import { Redis } from 'ioredis'
 import { Bot, type BotConfig, type Logger, type Message, type Provider, type Store } from '@botmesh/core'
@@ -40,7 +40,7 @@ const coordinator = store.coordinator({
 const data = dataIn(env('DATA_URL')) ?? store
 const fake = new FakeProvider({ id: 'line:e2e' })
 fake.platform.onSend(({ to, text }) => report('sent', { chat: to.chatId, text }))
-const bot = new Bot(config(provider()))
+const bot = new Bot(config(await provider()))
 addHandlers(bot, replicaId, report)
 listen()
 onCommand(
@@ -57,7 +57,13 @@ function dataIn(url: string | undefined): Store | undefined {
   return url.startsWith('mysql') ? new MySQLStore(options) : new SQLiteStore(options)
 }
 
-function provider(): Provider {
+async function provider(): Promise<Provider> {
+  const discordRoot = env('DISCORD_ROOT')
+  if (discordRoot !== undefined) {
+    // Loaded only here: the other replicas start sooner without it.
+    const { DiscordProvider } = await import('@botmesh/discord')
+    return new DiscordProvider({ token: env('DISCORD_TOKEN') ?? '', account: 'e2e', apiRoot: discordRoot })
+  }
   const apiRoot = env('TELEGRAM_ROOT')
   if (apiRoot === undefined) return fake
   return new TelegramProvider({
