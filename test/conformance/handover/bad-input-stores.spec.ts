@@ -37,7 +37,7 @@ async function playAll(
   return failures.filter((failure) => failure !== '')
 }
 
-describe('scenario 29, D3: bad values on real servers', () => {
+describe('scenario 29, D2, D3, H2, H3, H7: bad values on real servers', () => {
   it('turns and data in one Redis: reported once, moved aside, and the chat goes on', async () => {
     const url = await sharedRedisUrl()
     const bedOf = async (index: number) => new RedisBed(url, `bad-${run}-${index}`, LEASE_MS)

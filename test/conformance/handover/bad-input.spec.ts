@@ -6,13 +6,16 @@ import { badInputCases } from './bad-input.js'
 import { CHAT_KEY } from './bed.js'
 import { MemoryBed } from './memory-bed.js'
 
-describe.each(['shared', 'separate'] as const)('scenario 29: bad values, turns and data %s', (placement) => {
-  it.each(badInputCases().map((one) => [one.name, one] as const))('%s', async (_name, { play }) => {
-    const bed = new MemoryBed(placement)
-    await play(bed)
-    await bed.close()
-  })
-})
+describe.each(['shared', 'separate'] as const)(
+  'scenario 29, D2, D3, H2, H3, H7: bad values, turns and data %s',
+  (placement) => {
+    it.each(badInputCases().map((one) => [one.name, one] as const))('%s', async (_name, { play }) => {
+      const bed = new MemoryBed(placement)
+      await play(bed)
+      await bed.close()
+    })
+  },
+)
 
 describe('scenario 29: bad values, one process alone', () => {
   it('a checkpoint that is corrupt is reported, and the chat goes on', async () => {

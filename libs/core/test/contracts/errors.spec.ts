@@ -1,3 +1,4 @@
+/** Which errors are instances of which classes, across copies of the library too. */
 import { describe, expect, it } from '@jest/globals'
 import { BotmeshError, ConfigError, LeaseLostError, StoreError } from '../../src/contracts/errors.js'
 
