@@ -3,6 +3,7 @@
  * what it is given, delivers it on to the mailboxes on demand, and goes wrong on command.
  */
 import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
 import { connect, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { ImapFlow } from 'imapflow'
@@ -50,7 +51,7 @@ export class MailSystem {
       dovecot,
       new SMTPServer({
         secure: options.tls === true,
-        ...(options.tls === true ? {} : { disabledCommands: ['STARTTLS'] }),
+        ...(options.tls === true ? certificateIn(dovecot.dir) : { disabledCommands: ['STARTTLS'] }),
         authOptional: false,
         allowInsecureAuth: true,
         size: 1024 * 1024,
@@ -182,6 +183,11 @@ export class MailSystem {
       if (connection.id === session.id) connection._socket.destroy()
     }
   }
+}
+
+/** The one that Dovecot made for itself. */
+function certificateIn(dir: string): { cert: Buffer; key: Buffer } {
+  return { cert: readFileSync(join(dir, 'cert.pem')), key: readFileSync(join(dir, 'key.pem')) }
 }
 
 function refusal(code: number, text: string): Error {

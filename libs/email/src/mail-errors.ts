@@ -91,6 +91,10 @@ export function toSendError(settings: EmailSettings, error: unknown, sent: 'noth
       ...(outcome === 'retryable' ? { scope: account ? ('account' as const) : ('chat' as const) } : {}),
     })
   }
+  if (failed.code === 'EMESSAGE' && /size/i.test(failed.message ?? '')) {
+    // The server says beforehand how much it takes, so nothing was written.
+    return fail(`${place} does not take the mail: ${said}.${adviceFor(552, smtp)}`, 'final')
+  }
   if (failed.code === 'EAUTH' || failed.code === 'ENOAUTH' || failed.code === 'EOAUTH2') {
     return fail(`${place} cannot be logged in to: ${said}.${adviceFor(535, smtp)}`, 'final')
   }

@@ -101,6 +101,7 @@ export abstract class Session {
     const details = { provider: this.parts.settings.id, reason, final: true }
     this.refusal = new ProviderError(`The mailbox cannot be opened: ${reason}.`, details)
     if (!this.starting) this.sink.error(this.refusal)
+    this.answered()
   }
 
   /** True: somebody else may be leading already. An abort for an orderly stop says so in its reason. */
@@ -115,16 +116,14 @@ export abstract class Session {
 
   /** A wrong password for sending is told at the start, not by the first answer that fails. Never rejects. */
   private async checkSending(): Promise<void> {
-    const { smtp, settings, sink } = this.parts
-    const given = new AbortController()
-    const late = pause(sink.clock, settings.answerMs, AbortSignal.any([this.halt, given.signal]))
-    const check = smtp.check().catch((error: unknown) => {
+    const { smtp, sink } = this.parts
+    try {
+      await smtp.check(this.halt)
+    } catch (error) {
       if (this.halt.aborted) return
       if (error instanceof SendError && error.outcome === 'final') sink.error(error)
       else this.log('warn', { err: error }, 'the server for sending does not answer yet')
-    })
-    await Promise.race([check, late])
-    given.abort()
+    }
   }
 
   private close(): void {

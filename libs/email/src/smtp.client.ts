@@ -34,17 +34,21 @@ export class SmtpClient {
     }
   }
 
-  /** Connects and logs in, without sending. @throws SendError */
-  async check(): Promise<void> {
+  /** Connects and logs in, without sending; hangs up as soon as `signal` aborts. @throws SendError */
+  async check(signal: AbortSignal): Promise<void> {
     try {
-      await this.connected(async () => {})
+      await this.connected(async () => {}, signal)
     } catch (error) {
       throw toSendError(this.settings, error, 'nothing')
     }
   }
 
-  private async connected(use: (connection: SMTPConnection) => Promise<void>): Promise<void> {
+  private async connected(
+    use: (connection: SMTPConnection) => Promise<void>,
+    signal?: AbortSignal,
+  ): Promise<void> {
     const auth = await this.auth()
+    signal?.throwIfAborted()
     const { smtp, sendTimeoutMs } = this.settings
     const connection = new SMTPConnection({
       host: smtp.host,
@@ -59,7 +63,15 @@ export class SmtpClient {
       dnsTimeout: sendTimeoutMs,
       logger: false,
     })
-    const failed = new Promise<never>((_resolve, reject) => connection.once('error', reject))
+    let hangUp = () => {}
+    const failed = new Promise<never>((_resolve, reject) => {
+      connection.once('error', reject)
+      hangUp = () => {
+        connection.close()
+        reject(new Error('hung up'))
+      }
+    })
+    signal?.addEventListener('abort', hangUp, { once: true })
     failed.catch(() => {}) // Whoever waits at that moment hears of it through the race below.
     connection.on('error', () => {}) // A late one concerns nobody.
     const step = (run: (done: (error?: unknown) => void) => void) =>
@@ -75,6 +87,8 @@ export class SmtpClient {
     } catch (error) {
       connection.close()
       throw error
+    } finally {
+      signal?.removeEventListener('abort', hangUp)
     }
   }
 

@@ -47,7 +47,7 @@ export function mailOf(mail: MailText = {}): string {
   return `${lines.join('\r\n')}\r\n`
 }
 
-/** A bot with a mailbox, which notices within a second what would take a minute elsewhere. */
+/** A bot with a mailbox, which asks its mailbox more often than others do. */
 export function mailboxBot(system: MailSystem, options: Partial<EmailOptions> = {}): EmailProvider {
   const address = options.address ?? freshAddress()
   return new EmailProvider({
@@ -55,7 +55,7 @@ export function mailboxBot(system: MailSystem, options: Partial<EmailOptions> = 
     imap: system.imap,
     smtp: system.smtp,
     checkMs: 400,
-    answerMs: 300,
+    answerMs: '3s',
     sendTimeoutMs: '5s',
     ...options,
   })
