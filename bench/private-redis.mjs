@@ -1,45 +1,14 @@
 /** One private redis-server for a whole run: its own port and directory, ended by its own pid. */
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { createServer } from 'node:net'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { Redis } from 'ioredis'
-
-async function freePort() {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address()
-  server.close()
-  await once(server, 'close')
-  return port
-}
+import { findProgram } from '../tools/servers/find.mjs'
+import { startPrivateServer } from '../tools/servers/private-server.mjs'
+import { redis } from '../tools/servers/redis.mjs'
 
 export async function startRedis() {
-  const directory = await mkdtemp(join(tmpdir(), 'botmesh-bench-'))
-  const port = await freePort()
-  const settings = [
-    '--port',
-    String(port),
-    '--bind',
-    '127.0.0.1',
-    '--dir',
-    directory,
-    '--save',
-    '',
-    '--appendonly',
-    'no',
-  ]
-  const child = spawn('redis-server', settings, { stdio: ['ignore', 'pipe', 'inherit'] })
-  await new Promise((resolve, reject) => {
-    child.once('error', reject)
-    child.once('exit', (code) => reject(new Error(`redis-server ended with ${code}`)))
-    child.stdout.on('data', (data) => {
-      if (String(data).includes('Ready to accept connections')) resolve()
-    })
-  })
-  child.removeAllListeners('exit')
+  const program = findProgram(redis.program, redis.places)
+  if (program === undefined) throw new Error('no redis-server found')
+  const server = await startPrivateServer(redis, program)
+  const { port } = server
   const admin = new Redis(port, '127.0.0.1')
   return {
     port,
@@ -60,10 +29,7 @@ export async function startRedis() {
     },
     async stop() {
       admin.disconnect()
-      const gone = once(child, 'exit')
-      child.kill('SIGKILL')
-      await gone
-      await rm(directory, { recursive: true, force: true })
+      await server.stop()
     },
   }
 }

@@ -6,8 +6,8 @@ import { fileURLToPath } from 'node:url'
 const here = (name) => fileURLToPath(new URL(name, import.meta.url))
 
 /** A process that says `ready`, waits for `go`, and then sends messages. */
-export function launch(script, job) {
-  const child = fork(here(script), [JSON.stringify(job)], { serialization: 'advanced' })
+export function launch(script, job, execArgv = []) {
+  const child = fork(here(script), [JSON.stringify(job)], { serialization: 'advanced', execArgv })
   const messages = []
   let wake = () => undefined
   child.on('message', (message) => {
