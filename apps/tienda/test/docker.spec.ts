@@ -15,9 +15,9 @@ import * as policy from 'kubernetes-models/policy/v1'
 import * as v1 from 'kubernetes-models/v1'
 import { parse, parseAllDocuments } from 'yaml'
 import { z } from 'zod'
-import { settingsFrom } from 'tienda'
+import { settingsFrom } from '../src/settings.js'
 
-const ROOT = new URL('../../', import.meta.url)
+const ROOT = new URL('../../../', import.meta.url)
 const path = (name: string): string => fileURLToPath(new URL(name, ROOT))
 const read = (name: string): string => readFileSync(new URL(name, ROOT), 'utf8')
 
