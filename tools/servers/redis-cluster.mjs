@@ -52,7 +52,7 @@ export async function startPrivateCluster(program, options = {}) {
   ]
   const description = withBusPort(redis)
   const tlsPorts = await Promise.all(
-    Array.from({ length: 2 * MASTERS }, () => (tlsArgs === undefined ? undefined : freePort())),
+    Array.from({ length: 2 * MASTERS }, async () => (tlsArgs === undefined ? undefined : freePort())),
   )
   /** @param {number} index */
   const argsOf = (index) =>

@@ -95,11 +95,12 @@ export class ClusterLine implements Line {
   }
 
   eval(script: Script, args: string[], timeoutMs: number): Promise<unknown> {
-    return this.led(timeoutMs, (link, leftMs, asking) => link.eval(script, args, leftMs, asking))
+    const whole = withAbsentKey(args)
+    return this.led(timeoutMs, (link, leftMs) => link.eval(script, whole, leftMs))
   }
 
   call(name: string, args: string[], timeoutMs: number): Promise<unknown> {
-    return this.led(timeoutMs, (link, leftMs, asking) => link.call(name, args, leftMs, asking))
+    return this.led(timeoutMs, (link, leftMs) => link.call(name, args, leftMs))
   }
 
   async subscribe(channels: readonly string[]): Promise<void> {
@@ -121,45 +122,30 @@ export class ClusterLine implements Line {
     await this.current.link.ping()
   }
 
-  private async led<T>(
-    timeoutMs: number,
-    run: (link: RedisLink, leftMs: number, asking: boolean) => Promise<T>,
-  ): Promise<T> {
+  private async led<T>(timeoutMs: number, run: (link: RedisLink, leftMs: number) => Promise<T>): Promise<T> {
     const { clock } = this.lines
     const until = clock.monotonic() + timeoutMs
-    let asked: Connection | null = null
     for (;;) {
-      const connection: Connection | null = asked ?? this.current
+      const connection = this.current
       if (!connection) throw this.unreachable()
-      const leftMs = Math.max(1, until - clock.monotonic())
       try {
-        // Led here by another node: the connection may have just been begun.
-        if (asked && !connection.link.ready) await connection.link.open(leftMs)
-        return await run(connection.link, leftMs, asked !== null)
+        return await run(connection.link, Math.max(1, until - clock.monotonic()))
       } catch (error) {
         const lead = readLead(error)
-        if (!lead) throw error
-        if (this.closed || clock.monotonic() >= until) throw error
-        asked = await this.lead(lead, connection, until - clock.monotonic())
+        if (!lead || this.closed || clock.monotonic() >= until) throw error
+        await this.lead(lead, connection, until - clock.monotonic())
       }
     }
   }
 
-  /** @returns the connection to ask at, once, if it is not the line's own. */
-  private async lead(lead: Lead, from: Connection, leftMs: number): Promise<Connection | null> {
-    const { slot, role } = this.options
-    if (lead.kind === 'later') {
-      this.lines.worry()
-      await this.pause(Math.min(AGAIN_MS, leftMs))
-      return null
-    }
-    const address = this.lines.map.reach(lead.host, lead.port, from.address)
-    if (lead.kind === 'ask') return this.lines.connectionTo(role, address)
-    this.lines.map.moved(slot, address)
-    this.follow()
+  /** Goes where a node says, or waits a little. */
+  private async lead(lead: Lead, from: Connection, leftMs: number): Promise<void> {
     this.lines.worry()
+    if (lead === 'later') return this.pause(Math.min(AGAIN_MS, leftMs))
+    this.lines.map.moved(this.options.slot, this.lines.map.reach(lead.host, lead.port, from.address))
+    this.follow()
+    // The connection may have just been begun.
     if (this.current && !this.current.link.ready) await this.current.link.open(leftMs)
-    return null
   }
 
   private pause(ms: number): Promise<void> {
@@ -171,15 +157,24 @@ export class ClusterLine implements Line {
   }
 }
 
-type Lead = { kind: 'moved' | 'ask'; host: string; port: number } | { kind: 'later' }
+type Lead = { host: string; port: number } | 'later'
 
 /** What a node says that has not done what it was asked; null for anything else. */
 function readLead(error: unknown): Lead | null {
   const cause = error instanceof CoordinationUnavailableError ? error.cause : error
   if (!(cause instanceof Error)) return null
-  const [, word, host = '', port] = /^(MOVED|ASK) \d+ (.*):(\d+)/.exec(cause.message) ?? []
-  if (word !== undefined) return { kind: word === 'ASK' ? 'ask' : 'moved', host, port: Number(port) }
-  return /^(?:TRYAGAIN|CLUSTERDOWN|LOADING|MASTERDOWN|READONLY)\b/.test(cause.message)
-    ? { kind: 'later' }
-    : null
+  const [, host, port] = /^MOVED \d+ (.*):(\d+)/.exec(cause.message) ?? []
+  if (host !== undefined) return { host, port: Number(port) }
+  return /^(?:ASK|TRYAGAIN|CLUSTERDOWN|LOADING|MASTERDOWN|READONLY)\b/.test(cause.message) ? 'later' : null
+}
+
+/**
+ * A script names one key and uses others of its slot. While a slot is on its way from one node to another, what it would
+ * find there is a part of the truth: a session whose key has gone ahead would count as dead. So each call also names a key
+ * that never exists: with a key missing, a node answers `ASK` or `TRYAGAIN` before it runs anything, for as long as the
+ * slot is on its way.
+ */
+function withAbsentKey(args: readonly string[]): string[] {
+  const [, key = '', ...rest] = args
+  return ['2', key, `${key.slice(0, key.indexOf('}:') + 2)}-`, ...rest]
 }

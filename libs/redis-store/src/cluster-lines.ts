@@ -3,9 +3,9 @@
  * is queued, nothing is resent unless the server says that it did not do it. Lines of one role whose shards are on one
  * node share its connection.
  *
- * `MOVED` and `ASK` lead a call to the node that is named; `TRYAGAIN`, `CLUSTERDOWN`, `LOADING` and `MASTERDOWN` let it
- * try again a little later; both only within the time that the call has anyway, so that no trust is ever extended. While
- * some line is without a node that answers, the nodes are asked again and again who serves what.
+ * `MOVED` leads a call to the node that is named; `ASK`, `TRYAGAIN`, `CLUSTERDOWN`, `LOADING` and `MASTERDOWN` let it try
+ * again a little later; both only within the time that the call has anyway, so that no trust is ever extended. While some
+ * line is without a node that answers, the nodes are asked again and again who serves what.
  */
 import { ConfigError, type Clock, type Timer } from '@botmesh/core'
 import { ClusterLine, type Connection, type NodeConnections } from './cluster-line.js'

@@ -128,17 +128,16 @@ export class RedisLink implements Line {
     this.client?.disconnect(true)
   }
 
-  /** @param asking the server serves this slot only to those who ask so (a slot on its way to it). */
-  eval(script: Script, args: string[], timeoutMs: number, asking = false): Promise<unknown> {
+  eval(script: Script, args: string[], timeoutMs: number): Promise<unknown> {
     const client = this.client
     if (!client || client.status !== 'ready') return Promise.reject(this.unreachable())
-    return this.withinTime(this.send(client, script, args, asking), timeoutMs)
+    return this.withinTime(this.send(client, script, args), timeoutMs)
   }
 
-  call(name: string, args: string[], timeoutMs: number, asking = false): Promise<unknown> {
+  call(name: string, args: string[], timeoutMs: number): Promise<unknown> {
     const client = this.client
     if (!client || client.status !== 'ready') return Promise.reject(this.unreachable())
-    return this.withinTime(this.command(client, name, args, asking), timeoutMs)
+    return this.withinTime(this.command(client, name, args), timeoutMs)
   }
 
   async subscribe(channels: readonly string[]): Promise<void> {
@@ -162,12 +161,12 @@ export class RedisLink implements Line {
     throw this.unreachable()
   }
 
-  private send(client: Redis, script: Script, args: string[], asking: boolean): Promise<unknown> {
-    const reply = this.command(client, 'evalsha', [script.sha, ...args], asking)
+  private send(client: Redis, script: Script, args: string[]): Promise<unknown> {
+    const reply = this.command(client, 'evalsha', [script.sha, ...args])
     return reply.catch((error: unknown) => {
       // Nothing has run: the server does not know the script (any more), so it is sent whole.
       if (!(error instanceof Error) || !error.message.startsWith('NOSCRIPT')) throw error
-      return this.command(client, 'eval', [script.source, ...args], asking)
+      return this.command(client, 'eval', [script.source, ...args])
     })
   }
 
@@ -189,9 +188,7 @@ export class RedisLink implements Line {
     })
   }
 
-  private command(client: Redis, name: string, args: string[], asking: boolean): Promise<unknown> {
-    // For the one command that follows it on this connection.
-    if (asking) client.asking().catch(() => undefined)
+  private command(client: Redis, name: string, args: string[]): Promise<unknown> {
     return client.sendCommand(wireCommand(name, args)) as Promise<unknown>
   }
 

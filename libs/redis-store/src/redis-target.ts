@@ -43,7 +43,11 @@ export function ownSettings(role: string): ClientOptions {
     enableAutoPipelining: false,
     maxRetriesPerRequest: 0,
     keyPrefix: '',
+    // A connection that is closed has nothing left to say.
+    disconnectTimeout: 100,
     connectionName: `botmesh-${role}`,
+    // One round of the Sentinels is an attempt: how attempts follow each other is said below.
+    sentinelRetryStrategy: () => null,
     retryStrategy: (times) => Math.min(20 * 2 ** Math.min(times, 6), 1000),
   }
 }

@@ -1,10 +1,10 @@
 /** The suites of the store and the coordinator on a real Redis Cluster of three masters with a replica each (S3). */
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { beforeAll, describe, expect, it } from '@jest/globals'
 import { coordinatorSuite, storeSuite } from '@botmesh/core/testing'
 import { Cluster, Redis } from 'ioredis'
 import { ConfigError, type Turn } from '@botmesh/core'
-import { startRedisCluster, type PrivateCluster } from '../../../test/support/index.js'
+import { onTestEnd, startRedisCluster, type PrivateCluster } from '../../../test/support/index.js'
 import { RedisCoordinator, RedisStore, type RedisOptions } from '../src/index.js'
 import { slotOf } from '../src/cluster-slots.js'
 import { coordinationBed, storeBed, type Ground } from './beds.js'
@@ -24,8 +24,8 @@ beforeAll(async () => {
   place.cluster = cluster.addresses
   admin = new Cluster(cluster.addresses)
   admin.on('error', () => undefined)
+  onTestEnd(() => admin.disconnect())
 }, 60_000)
-afterAll(() => admin.disconnect())
 
 coordinatorSuite(
   { describe, it, expect },
@@ -87,11 +87,8 @@ describe('S3, Z11: which layout goes with which server', () => {
   const node = (): string => `redis://127.0.0.1:${cluster.addresses[0]?.port}`
 
   it('the default layout against a cluster fails at start, whoever says that it is one', async () => {
-    for (const opening of [
-      new RedisCoordinator({ url: node() }).start(),
-      new RedisStore({ url: node() }).open(),
-    ]) {
-      const error = await rejection(opening)
+    const openings = [new RedisCoordinator({ url: node() }).start(), new RedisStore({ url: node() }).open()]
+    for (const error of await Promise.all(openings.map(rejection))) {
       expect(error).toBeInstanceOf(ConfigError)
       expect(error.message).toMatch(/Redis Cluster.*layout: 'cluster'/)
     }
@@ -188,7 +185,9 @@ describe('layout cluster: shards', () => {
       expect(await store.journal.stranded(0, 5)).toHaveLength(5)
       for (const key of keys) await store.journal.fail(key, `m-${key}`, 1, 'broken', null)
       const letters = await store.journal.deadLetters(100)
-      expect(letters.map(({ key }) => key)).toEqual(keys)
+      expect(letters.map(({ key }) => key).toSorted()).toEqual(keys.toSorted())
+      const times = letters.map(({ at }) => at)
+      expect(times).toEqual(times.toSorted((one, other) => one - other))
       expect(await store.journal.deadLetters(3)).toHaveLength(3)
       expect(await store.journal.retry('chat-7', 'm-chat-7')).toBe(true)
       expect(await store.journal.stranded(0, 100)).toEqual(['chat-7'])
@@ -219,34 +218,32 @@ describe('layout cluster: shards', () => {
 
 describe('a cluster that moves', () => {
   /** Moves one slot with all its keys, and uses it in every state in between. */
-  it('S3: a slot that moves takes its chats along: ASK, TRYAGAIN and MOVED are followed, turns are kept', async () => {
+  it('S3: a slot that moves takes its chats along: ASK and TRYAGAIN are waited out, MOVED is followed, turns are kept', async () => {
     const prefix = fresh()
     const logger = recordingLogger()
     await using(new RedisStore({ ...place, prefix, shards: 1, logger }), async (store) => {
-      await using(store.coordinator({ leaseMs: 1000 }), async (coordinator) => {
-        const other = store.coordinator({ leaseMs: 1000, processId: randomUUID() })
+      await using(store.coordinator({ leaseMs: 10_000 }), async (coordinator) => {
+        const other = store.coordinator({ leaseMs: 10_000, processId: randomUUID() })
         const held = await take(coordinator, 'held')
-        let stop = false
         const fences: number[] = []
-        const traffic = [coordinator, other].map(async (one) => {
-          while (!stop) {
+        const traffic = async (one: RedisCoordinator, turns: number): Promise<void> => {
+          for (let left = turns; left > 0; left -= 1) {
             const turn = await take(one, 'busy')
             fences.push(turn.fence)
             await turn.release()
           }
-        })
-        const keys = await admin
-          .nodes('master')
-          .reduce<Promise<string[]>>(
-            async (all, node) => [...(await all), ...(await node.keys(`${encodeURIComponent(prefix)}:*`))],
-            Promise.resolve([]),
-          )
-        const tag = /\{(.*?)\}/.exec(keys.find((key) => key.endsWith(':holders')) ?? '')?.[1] ?? ''
+        }
+        const both = (turns: number): Promise<void[]> =>
+          Promise.all([coordinator, other].map((one) => traffic(one, turns)))
+        await both(5)
+        const keys = await Promise.all(
+          admin.nodes('master').map((node) => node.keys(`${encodeURIComponent(prefix)}:*:holders`)),
+        )
+        const tag = /\{(.*?)\}/.exec(keys.flat()[0] ?? '')?.[1] ?? ''
+        const during = both(200)
         await moveSlot(slotOf(tag))
-        const before = fences.length
-        while (fences.length < before + 20) await new Promise((resolve) => setTimeout(resolve, 5))
-        stop = true
-        await Promise.all(traffic)
+        await during
+        await both(5)
         held.assertHeld()
         await held.commit({ inboundId: 'm1' })
         expect(await store.isCommitted('held', 'm1')).toBe(true)

@@ -240,11 +240,11 @@ describe('servers that cannot be used', () => {
   it('S3: layout cluster against a server that is in none', async () => {
     const server = await startRedis()
     try {
-      for (const opening of [
+      const openings = [
         new RedisStore({ url: server.url, layout: 'cluster' }).open(),
         new RedisCoordinator({ cluster: [{ host: '127.0.0.1', port: server.port }] }).start(),
-      ]) {
-        const error = await rejection(opening)
+      ]
+      for (const error of await Promise.all(openings.map(rejection))) {
         expect(error).toBeInstanceOf(ConfigError)
         expect(error.message).toMatch(
           new RegExp(`"layout" is 'cluster'.*127.0.0.1:${server.port} is not part`),
@@ -261,8 +261,8 @@ describe('servers that cannot be used', () => {
     const coordinator = new RedisCoordinator({ url, startTimeoutMs: 200, leaseMs: 1000 })
     const store = new RedisStore({ url, startTimeoutMs: 200 })
     const cluster = new RedisStore({ cluster: [{ host: '127.0.0.1', port }], startTimeoutMs: 200 })
-    for (const opening of [coordinator.start(), store.open(), cluster.open()]) {
-      const error = await rejection(opening)
+    const openings = [coordinator.start(), store.open(), cluster.open()]
+    for (const error of await Promise.all(openings.map(rejection))) {
       expect(error.message).toContain(`127.0.0.1:${port}`)
       expect(JSON.stringify([error.stack, error])).not.toContain('s3cret')
     }

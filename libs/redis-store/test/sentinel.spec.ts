@@ -1,10 +1,10 @@
 /** The suites of the store and the coordinator on a primary with a replica that three Sentinels watch (S3). */
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { beforeAll, describe, expect, it } from '@jest/globals'
 import { coordinatorSuite, storeSuite } from '@botmesh/core/testing'
 import { Redis } from 'ioredis'
 import { ConfigError } from '@botmesh/core'
-import { startRedisSentinels, type PrivateSentinels } from '../../../test/support/index.js'
+import { onTestEnd, startRedisSentinels, type PrivateSentinels } from '../../../test/support/index.js'
 import { RedisCoordinator, RedisStore, type RedisOptions } from '../src/index.js'
 import { coordinationBed, storeBed, type Ground } from './beds.js'
 
@@ -18,8 +18,8 @@ beforeAll(async () => {
   place.name = set.name
   admin = new Redis({ sentinels: [...set.sentinels], name: set.name })
   admin.on('error', () => undefined)
+  onTestEnd(() => admin.disconnect())
 }, 60_000)
-afterAll(() => admin.disconnect())
 
 coordinatorSuite(
   { describe, it, expect },
