@@ -59,7 +59,7 @@ export class EmailProvider implements Provider {
     this.threads = new Threads(this.id)
     this.capabilities = {
       media: true,
-      uncertainSends: 'skip',
+      uncertainSends: this.settings.uncertainSends,
       ...(this.settings.imap === null ? {} : { exclusiveSession: true }),
     }
     if (this.settings.webhook !== null) this.handle = (request) => this.receive(request)

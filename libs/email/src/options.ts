@@ -6,6 +6,7 @@ import {
   describeValue,
   parseDuration,
   refuseUnknownOptions,
+  requireOneOf,
   requireText,
   type Duration,
 } from '@botmesh/core'
@@ -67,6 +68,11 @@ export interface EmailOptions {
   maxAttachmentBytes?: number
   /** How many mails go to one thread in an hour, so that two machines do not write to each other; default 30. */
   maxRepliesPerThread?: number
+  /**
+   * What to do with a mail whose fate is unknown: leave it (`'skip'`, default) or send it again (`'resend'`). Both
+   * copies have one Message-ID, so that many mailboxes show one.
+   */
+  uncertainSends?: 'skip' | 'resend'
 }
 
 export interface ServerSettings {
@@ -98,6 +104,7 @@ export interface EmailSettings {
   maxMessageBytes: number
   maxAttachmentBytes: number
   maxRepliesPerThread: number
+  uncertainSends: 'skip' | 'resend'
   /** What no log and no error may show. */
   secrets: readonly string[]
 }
@@ -118,6 +125,7 @@ const KNOWN = [
   'maxMessageBytes',
   'maxAttachmentBytes',
   'maxRepliesPerThread',
+  'uncertainSends',
 ] as const satisfies readonly (keyof EmailOptions)[]
 const KNOWN_SERVER = ['host', 'port', 'security', 'user', 'password', 'accessToken', 'ca'] as const
 const NOTICED_MS = 60_000
@@ -154,6 +162,7 @@ export function readOptions(options: EmailOptions): EmailSettings {
     maxMessageBytes: requireCount('maxMessageBytes', options.maxMessageBytes ?? 25 * 1024 * 1024, 4096),
     maxAttachmentBytes: requireCount('maxAttachmentBytes', options.maxAttachmentBytes ?? 10 * 1024 * 1024, 1),
     maxRepliesPerThread: requireCount('maxRepliesPerThread', options.maxRepliesPerThread ?? 30, 1),
+    uncertainSends: requireOneOf('uncertainSends', options.uncertainSends ?? 'skip', ['skip', 'resend']),
     secrets: [imap?.password, smtp.password, webhook?.secret].filter((one) => typeof one === 'string'),
   }
 }

@@ -1,11 +1,13 @@
 /**
  * A small bot as a process of its own, for tests that kill, freeze, block and drain it. Messages come in over its
- * standard input (or by Telegram's long polling, if TELEGRAM_ROOT is set, or Discord's gateway, if DISCORD_ROOT is);
- * what happens goes out as events, a send as `sent`. What it does with a message stands in the message: see `handlers`.
+ * standard input (or by Telegram's long polling, if TELEGRAM_ROOT is set, or Discord's gateway, if DISCORD_ROOT is,
+ * or a mailbox, if MAIL is); what happens goes out as events, a send as `sent`. What it does with a message stands in
+ * the message: see `handlers`.
  */
 import { Redis } from 'ioredis'
 import { Bot, type BotConfig, type Logger, type Message, type Provider, type Store } from '@botmesh/core'
 import { FakeProvider } from '@botmesh/core/testing'
+import type { EmailOptions } from '@botmesh/email'
 import { MySQLStore } from '@botmesh/mysql-store'
 import { PostgresStore } from '@botmesh/postgres-store'
 import { RedisStore, type RedisOptions } from '@botmesh/redis-store'
@@ -63,6 +65,11 @@ async function provider(): Promise<Provider> {
     // Loaded only here: the other replicas start sooner without it.
     const { DiscordProvider } = await import('@botmesh/discord')
     return new DiscordProvider({ token: env('DISCORD_TOKEN') ?? '', account: 'e2e', apiRoot: discordRoot })
+  }
+  const mail = env('MAIL')
+  if (mail !== undefined) {
+    const { EmailProvider } = await import('@botmesh/email')
+    return new EmailProvider(JSON.parse(mail) as EmailOptions)
   }
   const apiRoot = env('TELEGRAM_ROOT')
   if (apiRoot === undefined) return fake
