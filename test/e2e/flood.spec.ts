@@ -7,6 +7,8 @@ import { sharedRedisUrl } from '../support/index.js'
 import { flood, LIMIT, type FloodSeen } from './support/flood.js'
 
 const SECONDS = 4
+/** What was accepted is worked off at the machine's pace, however busy it is. */
+const LIMIT_MS = 60_000
 /** What may come on top between the first second and the last. Of the flood itself, all kept, it would be 30 MB. */
 const GROWTH_BYTES = 8_000_000
 
@@ -36,11 +38,15 @@ describe.each([false, true])('scenario 35, T1, D1: a chat that floods, durabilit
     check(seen)
   })
 
-  it('on Redis: memory stays bounded, other chats are served, nothing accepted is lost', async () => {
-    const store = new RedisStore({ url: await sharedRedisUrl(), prefix: `flood-${randomUUID()}` })
-    const coordinator = store.coordinator({ leaseMs: '5s' })
-    const seen = await flood({ store, coordination: { coordinator }, durability }, SECONDS)
-    await store.close()
-    check(seen)
-  })
+  it(
+    'on Redis: memory stays bounded, other chats are served, nothing accepted is lost',
+    async () => {
+      const store = new RedisStore({ url: await sharedRedisUrl(), prefix: `flood-${randomUUID()}` })
+      const coordinator = store.coordinator({ leaseMs: '5s' })
+      const seen = await flood({ store, coordination: { coordinator }, durability }, SECONDS)
+      await store.close()
+      check(seen)
+    },
+    LIMIT_MS,
+  )
 })
