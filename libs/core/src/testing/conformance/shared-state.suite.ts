@@ -43,8 +43,10 @@ export function sharedStateSuite({ describe, it, expect }: TestApi, fixture: Sto
         const first = await take(bed, a, 'k', { read: {} })
         expect(first.state).toMatchObject({ checkpoint: null, marker: null, revision: null })
         expect(first.revision ?? null).toBeNull()
-        const waiting = bed.until(b.turns.take('k', { read: {} }))
-        await bed.pass(30)
+        let stands = (): void => undefined
+        const queued = new Promise<void>((resolve) => (stands = resolve))
+        const waiting = bed.until(b.turns.take('k', { read: {}, onTicket: stands }))
+        await bed.until(queued)
         const written = checkpoint(`${first.fence}:1`)
         const result = await bed.until(
           first.commit({ inboundId: 'm1', checkpoint: written, expectedRevision: null }),
