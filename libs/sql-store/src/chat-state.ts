@@ -9,7 +9,7 @@ import { TOMBSTONE, commitUnit, readUnit, type UnitLimits } from './commit-unit.
 import { setAside, setEntriesAside } from './damage.js'
 import type { SqlFlavor } from './flavor.js'
 import { escapeName, unescapeName } from './names.js'
-import { inboundMark, readReceipt, receiptMark, writeReceipt } from './receipts.js'
+import { boundIds, inboundMark, putMarks, readReceipt, receiptMark, writeReceipt } from './receipts.js'
 import type { SqlJournal } from './sql-journal.js'
 import type { CallRules, Session, SqlLink } from './sql-link.js'
 import type { SqlOutbox } from './sql-outbox.js'
@@ -299,7 +299,7 @@ export class SqlChatState {
       const until = now + this.limits.dedupeMs
       marks.push({ chat, name: inboundMark(inboundId), value: '', until })
     }
-    yield this.putMarks(tx, marks)
+    yield putMarks(tx, this.flavor, marks)
     if (ack.length > 0) {
       yield tx
         .updateTable('journal')
@@ -312,44 +312,7 @@ export class SqlChatState {
     if (outbox.length > 0) yield this.outbox.write(tx, chat, outbox)
     if (forget.length > 0) yield this.outbox.forget(tx, chat, forget)
     if (inboundId !== undefined && Number(row.committed) >= IDS_PER_CHAT + IDS_SLACK)
-      yield this.boundIds(tx, chat)
-  }
-
-  private async putMarks(tx: Transaction<Tables>, marks: Tables['marks'][]): Promise<void> {
-    const insert = tx.insertInto('marks').values(marks)
-    await (
-      this.flavor.kind === 'mysql'
-        ? insert.onDuplicateKeyUpdate({
-            until: sql`values(${sql.ref('until')})`,
-            value: sql`values(${sql.ref('value')})`,
-          })
-        : insert.onConflict((conflict) =>
-            conflict.columns(['chat', 'name']).doUpdateSet((eb) => ({
-              until: eb.ref('excluded.until'),
-              value: eb.ref('excluded.value'),
-            })),
-          )
-    ).execute()
-  }
-
-  /** Drops the oldest committed ids of a chat that has very many. */
-  private async boundIds(tx: Transaction<Tables>, chat: string): Promise<void> {
-    const ids = tx.selectFrom('marks').where('chat', '=', chat).where('name', 'like', 'i:%')
-    const oldest = await ids
-      .select('until')
-      .orderBy('until', 'desc')
-      .limit(sql.lit(1))
-      .offset(sql.lit(IDS_PER_CHAT))
-      .executeTakeFirst()
-    if (oldest) {
-      await tx
-        .deleteFrom('marks')
-        .where('chat', '=', chat)
-        .where('name', 'like', 'i:%')
-        .where('until', '<=', oldest.until)
-        .execute()
-    }
-    await tx.updateTable('chats').set({ committed: IDS_PER_CHAT }).where('k', '=', chat).execute()
+      yield boundIds(tx, chat, IDS_PER_CHAT)
   }
 }
 

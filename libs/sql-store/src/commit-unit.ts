@@ -5,12 +5,11 @@
  */
 import { sql, type CompiledQuery, type RawBuilder } from 'kysely'
 import type { CommitResult, Effects } from '@botmesh/core'
-import { ttlOf } from './chat-rows.js'
+import { valuesOf } from './commit-values.js'
 import type { SqlFlavor } from './flavor.js'
-import { escapeName, unescapeName } from './names.js'
-import { inboundMark, receiptMark } from './receipts.js'
+import { unescapeName } from './names.js'
 import type { Session } from './sql-link.js'
-import { outboxRow, outboxUpsert } from './sql-outbox.js'
+import { outboxUpsert } from './sql-outbox.js'
 import { slot, type Values } from './statements.js'
 import { ACKNOWLEDGED, PENDING } from './tables.js'
 
@@ -70,42 +69,6 @@ export function commitUnit(
     values: valuesOf(target, limits),
     build: (db) => parts.together(db),
   }
-}
-
-function valuesOf(
-  { chat, fence, commitId, effects }: { chat: string; fence: number; commitId: string; effects: Effects },
-  limits: UnitLimits,
-): Values {
-  const { checkpoint, expectedRevision, wakeInMs, marker, inboundId } = effects
-  const { ack = [], outbox = [], forget = [] } = effects
-  const values: Values = { chat, fence, receipt: receiptMark(commitId), receiptMs: limits.receiptMs }
-  if (typeof expectedRevision === 'string') values['expected'] = escapeName(expectedRevision)
-  if (checkpoint) {
-    const { answer } = checkpoint
-    values['checkpoint'] = JSON.stringify(checkpoint)
-    values['revision'] = escapeName(checkpoint.revision)
-    values['ttlMs'] = ceil(ttlOf(checkpoint))
-    values['record'] = answer && 'recordId' in answer ? escapeName(answer.recordId) : null
-    values['wakeMs'] = ceil(wakeInMs)
-  }
-  if (marker !== undefined) {
-    values['marker'] = marker && JSON.stringify(marker)
-    values['markerMs'] = ceil(marker?.ttlMs)
-  }
-  if (inboundId !== undefined) {
-    values['inbound'] = inboundMark(inboundId)
-    values['dedupeMs'] = limits.dedupeMs
-  }
-  ack.forEach((id, n) => (values[`ack${n}`] = escapeName(id)))
-  forget.forEach((key, n) => (values[`forget${n}`] = escapeName(key)))
-  outbox.forEach((entry, n) => {
-    for (const [column, value] of Object.entries(outboxRow(chat, entry))) values[`${column}${n}`] = value
-  })
-  return values
-}
-
-function ceil(ms: number | null | undefined): number | null {
-  return ms === undefined || ms === null ? null : Math.ceil(ms)
 }
 
 /** What the single row of a unit's result says. */
