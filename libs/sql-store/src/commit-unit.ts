@@ -6,25 +6,12 @@
 import { sql, type CompiledQuery, type RawBuilder } from 'kysely'
 import type { CommitResult, Effects } from '@botmesh/core'
 import { valuesOf } from './commit-values.js'
-import type { SqlFlavor } from './flavor.js'
+import type { SqlFlavor, UnitForm } from './flavor.js'
 import { unescapeName } from './names.js'
 import type { Session } from './sql-link.js'
 import { outboxUpsert } from './sql-outbox.js'
 import { slot, type Values } from './statements.js'
 import { ACKNOWLEDGED, PENDING } from './tables.js'
-
-/**
- * - `statement`: PostgreSQL takes them as one, the others hanging on what the first returns.
- * - `packet`: MySQL takes them as one text, in a transaction; a variable says whether the commit is allowed.
- * - `sequence`: the driver runs them one after the other, and stops where the first has written nothing.
- */
-export type UnitForm = 'statement' | 'packet' | 'sequence'
-
-/** A `CompiledQuery` that carries the parts of a sequence. */
-export interface SequenceQuery extends CompiledQuery {
-  /** The first changes a row and returns it, else nothing happens; its rows are the result. */
-  readonly sequence: readonly CompiledQuery[]
-}
 
 export interface UnitLimits {
   dedupeMs: number

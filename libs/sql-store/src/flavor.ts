@@ -2,8 +2,7 @@
  * What differs between the databases: one object of this shape per package. Everything else of the SQL stores is
  * shared and speaks through Kysely.
  */
-import type { Dialect, Kysely, RawBuilder } from 'kysely'
-import type { UnitForm } from './commit-unit.js'
+import type { CompiledQuery, Dialect, Kysely, RawBuilder } from 'kysely'
 import type { Int, Tables } from './tables.js'
 
 /** What an error of a driver means for a caller. */
@@ -26,6 +25,20 @@ export interface ColumnTypes {
   integer: string
   /** A primary key that counts by itself. */
   serial: string
+}
+
+/**
+ * How the parts of a commit travel together (`commit-unit.ts`):
+ * - `statement`: PostgreSQL takes them as one, the others hanging on what the first returns.
+ * - `packet`: MySQL takes them as one text, in a transaction; a variable says whether the commit is allowed.
+ * - `sequence`: the driver runs them one after the other, and stops where the first has written nothing.
+ */
+export type UnitForm = 'statement' | 'packet' | 'sequence'
+
+/** A `CompiledQuery` that carries the parts of a sequence. */
+export interface SequenceQuery extends CompiledQuery {
+  /** The first changes a row and returns it, else nothing happens; its rows are the result. */
+  readonly sequence: readonly CompiledQuery[]
 }
 
 export interface SqlFlavor {

@@ -1,6 +1,5 @@
 /** Public face of `@botmesh/sql-store`: for the packages that bring a database, not for applications. */
-export type { SequenceQuery, UnitForm } from './commit-unit.js'
-export type { ColumnTypes, SqlFlavor, Verdict } from './flavor.js'
+export type { ColumnTypes, SequenceQuery, SqlFlavor, UnitForm, Verdict } from './flavor.js'
 export { SqlStore, SQL_STORE_OPTIONS, type SqlStoreOptions } from './sql-store.js'
 export type { SqlLeases } from './sql-locks.js'
 export { SCHEMA_VERSION } from './migrations.js'

@@ -5,8 +5,7 @@
  */
 import { CompiledQuery, Kysely, type Transaction } from 'kysely'
 import { ConfigError, StoreError, type Clock, type Logger, type Random } from '@botmesh/core'
-import type { SequenceQuery } from './commit-unit.js'
-import type { SqlFlavor } from './flavor.js'
+import type { SequenceQuery, SqlFlavor } from './flavor.js'
 import { migrate } from './migrations.js'
 import { PrefixPlugin, type Tables } from './tables.js'
 
