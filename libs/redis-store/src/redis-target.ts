@@ -46,8 +46,8 @@ export function ownSettings(role: string): ClientOptions {
     // A connection that is closed has nothing left to say.
     disconnectTimeout: 100,
     connectionName: `botmesh-${role}`,
-    // One round of the Sentinels is an attempt: how attempts follow each other is said below.
-    sentinelRetryStrategy: () => null,
+    // Never null: the client would end then, for good.
+    sentinelRetryStrategy: () => 100,
     retryStrategy: (times) => Math.min(20 * 2 ** Math.min(times, 6), 1000),
   }
 }
