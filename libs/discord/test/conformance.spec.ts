@@ -2,7 +2,9 @@
 import { describe, expect, it } from '@jest/globals'
 import { DiscordProvider } from '@botmesh/discord'
 import { providerSuite } from '@botmesh/core/testing'
-import { DiscordDouble, TOKEN } from '../../../test/doubles/discord/index.js'
+import { CHANNEL, DiscordDouble, TOKEN } from '../../../test/doubles/discord/index.js'
+
+const WRONG = TOKEN.replace('AAsecret', 'AAwrong')
 
 providerSuite(
   { describe, it, expect },
@@ -14,6 +16,9 @@ providerSuite(
       redelivers: true,
       limitsSends: true,
       losesAnswers: true,
+      groups: true,
+      refusesCredentials: true,
+      reconnects: true,
     },
     bed: async () => {
       const discord = await new DiscordDouble().listen()
@@ -32,6 +37,15 @@ providerSuite(
           }),
         limitNextSend: (retryAfterMs) => discord.failNext(/messages$/, { kind: 'limit', retryAfterMs }),
         loseNextAnswer: () => discord.failNext(/messages$/, { kind: 'lost-answer' }),
+        groupWrites: async (body) => void discord.sayInGuild(body),
+        otherChat: CHANNEL,
+        refused: () => new DiscordProvider({ token: WRONG, account: 'otra', apiRoot: discord.apiRoot }),
+        secrets: [TOKEN, WRONG],
+        outage: () => {
+          discord.away = true
+          discord.gateway.drop()
+          return () => (discord.away = false)
+        },
         close: () => discord.close(),
       }
     },

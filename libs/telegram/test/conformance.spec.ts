@@ -7,6 +7,7 @@ import { TelegramApiDouble } from '../../../test/doubles/telegram-api.js'
 import { TOKEN } from './samples.js'
 
 const SECRET = 'webhook-secret'
+const WRONG = '123456789:AAwrongTokenOfTheTests'
 
 async function bedOf(
   options: Partial<TelegramOptions>,
@@ -33,6 +34,9 @@ async function bedOf(
           code: 429,
           parameters: { retry_after: retryAfterMs / 1000 },
         }),
+      otherChat: '501009',
+      refused: () => new TelegramProvider({ token: WRONG, apiRoot: telegram.url, ...options }),
+      secrets: [TOKEN, WRONG],
       loseNextAnswer: () => telegram.failNext('sendMessage', { kind: 'lost-answer' }),
       close: () => telegram.close(),
     },
@@ -45,12 +49,16 @@ providerSuite(
   { describe, it, expect },
   {
     name: 'Telegram by long poll',
-    guarantees: { ...COMMON, connects: true },
+    guarantees: { ...COMMON, connects: true, refusesCredentials: true, groups: true },
     bed: async () => {
       const { telegram, bed } = await bedOf({})
       // A poll begins a moment after the state says open; between two polls none is open.
       return {
         ...bed,
+        groupWrites: async (body) =>
+          void telegram.say(501001, body, {
+            chat: { id: -1002003004005, type: 'supergroup', title: 'Tienda' },
+          }),
         connections: () => (bed.provider.state.status === 'open' ? telegram.mostPolls : telegram.openPolls),
       }
     },

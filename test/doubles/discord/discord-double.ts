@@ -55,6 +55,8 @@ export class DiscordDouble extends HttpDouble {
   readonly requests: string[] = []
   /** Slash commands as registered last. */
   commands: unknown[] = []
+  /** True: nobody answers, neither calls nor connections. */
+  away = false
   /** How many sessions may be begun today. */
   sessionsLeft = 1000
   /** Tokens of interactions that were acknowledged, with the kind of acknowledgement. */
@@ -76,7 +78,10 @@ export class DiscordDouble extends HttpDouble {
       url: () => this.gatewayUrl,
       wake: () => this.wake(),
     })
-    this.server.on('upgrade', (request, socket, head) => this.gateway.upgrade(request, socket, head))
+    this.server.on('upgrade', (request, socket, head) => {
+      if (this.away) socket.destroy()
+      else this.gateway.upgrade(request, socket, head)
+    })
   }
 
   /** What clients are configured with. */
@@ -158,6 +163,7 @@ export class DiscordDouble extends HttpDouble {
   }
 
   protected async answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    if (this.away) return void response.destroy()
     const method = request.method ?? 'GET'
     const path = new URL(request.url ?? '', this.url).pathname.replace(/^\/api(\/v\d+)?/, '')
     const route = `${method} ${path}`

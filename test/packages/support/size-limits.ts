@@ -5,6 +5,7 @@
 export const SIZE_LIMITS: Record<string, { ownKiB: number; allKiB: number }> = {
   '@botmesh/baileys': { ownKiB: 250, allKiB: 15_500 },
   '@botmesh/core': { ownKiB: 2600, allKiB: 13_400 },
+  '@botmesh/discord': { ownKiB: 420, allKiB: 32_500 },
   '@botmesh/email': { ownKiB: 400, allKiB: 26_500 },
   '@botmesh/meta': { ownKiB: 260, allKiB: 13_600 },
   '@botmesh/mongo-store': { ownKiB: 350, allKiB: 21_500 },

@@ -3,72 +3,13 @@
  * platform; whatever needs the platform's own protocol stays in the provider's own tests.
  */
 import { SendError } from '../../contracts/errors.js'
-import type { Provider, WebhookRequest } from '../../contracts/provider.js'
-import { RecordingSink } from '../recording-sink.js'
+import type { WebhookRequest } from '../../contracts/provider.js'
+import type { RecordingSink } from '../recording-sink.js'
+import { onProvider, type ProviderBed, type ProviderFixture } from './provider-bed.js'
+import { providerManners } from './provider-manners.suite.js'
 import { rejection, type TestApi } from './test-api.js'
 
-export interface ProviderGuarantees {
-  /** It holds a connection that opens by itself once started; webhooks do not. */
-  connects: boolean
-  /** Sends that the platform refuses for good are `final`. */
-  refusesSends: boolean
-  /** The platform delivers again what the runtime did not accept. Default false. */
-  redelivers?: boolean
-  /** The platform says how long to wait before the next send. Default false. */
-  limitsSends?: boolean
-  /** A send's answer can get lost after the platform acted on it. Default false. */
-  losesAnswers?: boolean
-  /** It is called by the platform (`handle`). Default false. */
-  webhook?: boolean
-}
-
-/** One account of the platform, played by the driver's author. */
-export interface ProviderBed {
-  provider: Provider
-  /** Connections of the account at present. */
-  connections(): number
-  /** A user writes; resolves when the platform has delivered it (not: when it was accepted). */
-  userWrites(body: string): Promise<void>
-  /** Texts that reached the user. */
-  received(): string[]
-  /** The platform refuses the next send for good. */
-  refuseNextSend?(): void
-  /** The platform refuses the next send, and asks to wait (whole seconds). */
-  limitNextSend?(retryAfterMs: number): void
-  /** The platform acts on the next send, but its answer never comes. */
-  loseNextAnswer?(): void
-  /** Webhook calls: as they should be, and otherwise. */
-  requests?: {
-    unsigned(): WebhookRequest
-    notJson(): WebhookRequest
-    tooLarge(): WebhookRequest
-    unknownEvent(): WebhookRequest
-    /** A call as it should be. */
-    good(): WebhookRequest
-  }
-  close(): Promise<void>
-}
-
-export interface ProviderFixture {
-  name: string
-  guarantees: ProviderGuarantees
-  bed(): Promise<ProviderBed>
-}
-
-function onProvider(
-  fixture: ProviderFixture,
-  test: (bed: ProviderBed, sink: RecordingSink, leave: AbortController) => Promise<void>,
-): () => Promise<void> {
-  return async () => {
-    const bed = await fixture.bed()
-    try {
-      await test(bed, new RecordingSink(), new AbortController())
-    } finally {
-      await bed.provider.stop()
-      await bed.close()
-    }
-  }
-}
+export type { ProviderBed, ProviderFixture, ProviderGuarantees } from './provider-bed.js'
 
 export function providerSuite(api: TestApi, fixture: ProviderFixture): void {
   const { describe, it, expect } = api
@@ -182,6 +123,7 @@ export function providerSuite(api: TestApi, fixture: ProviderFixture): void {
     }
 
     sendingTests(api, fixture, opened)
+    providerManners(api, fixture)
     if (guarantees.webhook === true) webhookTests(api, fixture)
   })
 }
