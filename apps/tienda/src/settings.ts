@@ -69,13 +69,7 @@ export function settingsFrom(env: Env): ShopOptions {
     appSecret: 'WHATSAPP_APP_SECRET',
     verifyToken: 'WHATSAPP_VERIFY_TOKEN',
   })
-  const telegram = group(env, 'TELEGRAM', { token: 'TELEGRAM_TOKEN' })
-  const webhookSecret = text(env, 'TELEGRAM_WEBHOOK_SECRET')
-  if (webhookSecret !== undefined && telegram === undefined) {
-    throw new ConfigError('TELEGRAM is only half configured: TELEGRAM_TOKEN is missing.', {
-      option: 'TELEGRAM_TOKEN',
-    })
-  }
+  const telegram = telegramFrom(env)
   const session = text(env, 'WHATSAPP_WEB_SESSION')
   return {
     port: portOf(text(env, 'PORT') ?? '3000'),
@@ -90,15 +84,7 @@ export function settingsFrom(env: Env): ShopOptions {
     ...(whatsapp === undefined
       ? {}
       : { whatsapp: { ...whatsapp, ...optional('graphUrl', text(env, 'WHATSAPP_GRAPH_URL')) } }),
-    ...(telegram === undefined
-      ? {}
-      : {
-          telegram: {
-            ...telegram,
-            ...optional('webhookSecret', webhookSecret),
-            ...optional('apiRoot', text(env, 'TELEGRAM_API_ROOT')),
-          },
-        }),
+    ...optional('telegram', telegram),
     ...(session === undefined
       ? {}
       : { whatsappWeb: { session, ...optional('folder', text(env, 'WHATSAPP_WEB_FOLDER')) } }),
@@ -115,6 +101,22 @@ function duration(env: Env, name: string): number | undefined {
   const value = text(env, name)
   if (value === undefined) return undefined
   return parseDuration(name, /^\d+$/.test(value) ? Number(value) : value, { minMs: 1000 })
+}
+
+function telegramFrom(env: Env): TelegramSettings | undefined {
+  const telegram = group(env, 'TELEGRAM', { token: 'TELEGRAM_TOKEN' })
+  const webhookSecret = text(env, 'TELEGRAM_WEBHOOK_SECRET')
+  if (telegram === undefined) {
+    if (webhookSecret === undefined) return undefined
+    throw new ConfigError('TELEGRAM is only half configured: TELEGRAM_TOKEN is missing.', {
+      option: 'TELEGRAM_TOKEN',
+    })
+  }
+  return {
+    ...telegram,
+    ...optional('webhookSecret', webhookSecret),
+    ...optional('apiRoot', text(env, 'TELEGRAM_API_ROOT')),
+  }
 }
 
 function standby(env: Env): 'ready' | 'not-ready' | undefined {
