@@ -162,7 +162,8 @@ describe('settings', () => {
   it.each([
     [{ PORT: 'x' }, 'PORT is "x"'],
     [{ LEASE_MS: 'soon' }, 'LEASE_MS'],
-    [{ TELEGRAM_TOKEN: '1:a' }, 'TELEGRAM_WEBHOOK_SECRET is missing'],
+    [{ TELEGRAM_WEBHOOK_SECRET: 'x' }, 'TELEGRAM_TOKEN is missing'],
+    [{ HEALTH_STANDBY: 'yes' }, 'accepted: ready, not-ready'],
   ])('name what is wrong: %o', (env, message) => {
     expect(() => settingsFrom(env)).toThrow(ConfigError)
     expect(() => settingsFrom(env)).toThrow(message)
