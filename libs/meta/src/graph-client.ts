@@ -1,10 +1,10 @@
 /**
- * Calls of Meta's Graph API, shared by WhatsApp and, later, Messenger and Instagram: one place for the deadline,
+ * Calls of Meta's Graph API, shared by WhatsApp, Messenger and Instagram: one place for the deadline,
  * for the meaning of errors and for keeping the token out of every error and log.
  */
 import { networkCodeOf, readBounded, SendError, wasNeverSent, type Clock } from '@botmesh/core'
 import { z } from 'zod'
-import { judgeGraphError } from './graph-errors.js'
+import { judgeGraphError, saysEnough } from './graph-errors.js'
 
 export interface GraphSettings {
   /** For errors: whose call it was. */
@@ -29,6 +29,7 @@ const errorSchema = z.object({
   error: z.object({
     message: z.string().catch(''),
     code: z.number().optional().catch(undefined),
+    error_subcode: z.number().optional().catch(undefined),
     is_transient: z.boolean().optional().catch(undefined),
     error_data: z.object({ details: z.string().optional() }).optional().catch(undefined),
   }),
@@ -36,7 +37,10 @@ const errorSchema = z.object({
 
 /** Enough of a foreign text to understand it. */
 const EXCERPT_CHARS = 300
-const DOWNLOAD_TIMEOUT_FACTOR = 4
+/** More than any answer of the API has. */
+const ANSWER_BYTES = 4 * 1024 * 1024
+/** Files take longer than words. */
+const FILE_TIMEOUT_FACTOR = 4
 
 export class GraphClient {
   constructor(private readonly settings: GraphSettings) {}
@@ -52,8 +56,8 @@ export class GraphClient {
     const { response, content: text } = await this.exchange(
       `${graphUrl}/${apiVersion}/${call.path}`,
       call,
-      this.settings.timeoutMs,
-      (answer) => answer.text(),
+      this.settings.timeoutMs * (call.body instanceof FormData ? FILE_TIMEOUT_FACTOR : 1),
+      async (answer) => new TextDecoder().decode((await readBounded(answer, ANSWER_BYTES)) ?? undefined),
     )
     const json = parseJson(text)
     if (!response.ok) throw this.refusal(call, response, json, text)
@@ -65,13 +69,24 @@ export class GraphClient {
 
   /**
    * Fetches a file that the platform holds. Bounded.
+   * @param options.withToken false for links that carry their own right to read (Messenger's and Instagram's): the
+   *   token is for the API's own hosts.
    * @throws SendError `final` if it is larger than `maxBytes` or gone.
    */
-  async download(url: string, maxBytes: number, clock: Clock): Promise<Uint8Array> {
+  async download(
+    url: string,
+    maxBytes: number,
+    clock: Clock,
+    options: { withToken: boolean } = { withToken: true },
+  ): Promise<{ data: Uint8Array; mimeType?: string }> {
     const call: GraphCall = { method: 'GET', path: '(media file)', effect: false, clock }
-    const limitMs = this.settings.timeoutMs * DOWNLOAD_TIMEOUT_FACTOR
-    const { response, content: data } = await this.exchange(url, call, limitMs, (answer) =>
-      readBounded(answer, maxBytes),
+    const limitMs = this.settings.timeoutMs * FILE_TIMEOUT_FACTOR
+    const { response, content: data } = await this.exchange(
+      url,
+      call,
+      limitMs,
+      (answer) => readBounded(answer, maxBytes),
+      options.withToken,
     )
     if (!response.ok) throw this.refusal(call, response, undefined, `HTTP ${response.status}`)
     if (data === null) {
@@ -80,7 +95,8 @@ export class GraphClient {
         outcome: 'final',
       })
     }
-    return data
+    const mimeType = response.headers.get('content-type')
+    return { data, ...(mimeType === null ? {} : { mimeType }) }
   }
 
   private async exchange<T>(
@@ -88,13 +104,14 @@ export class GraphClient {
     call: GraphCall,
     limitMs: number,
     read: (response: Response) => Promise<T>,
+    withToken = true,
   ): Promise<{ response: Response; content: T }> {
     const deadline = new AbortController()
     const timer = call.clock.setTimeout(() => deadline.abort(), limitMs)
     try {
       const response = await fetch(url, {
         method: call.method,
-        headers: this.headersFor(call.body),
+        headers: this.headersFor(call.body, withToken),
         signal: deadline.signal,
         ...(call.body === undefined
           ? {}
@@ -109,8 +126,9 @@ export class GraphClient {
     }
   }
 
-  private headersFor(body: object | undefined): Record<string, string> {
-    const headers: Record<string, string> = { authorization: `Bearer ${this.settings.accessToken}` }
+  private headersFor(body: object | undefined, withToken: boolean): Record<string, string> {
+    const headers: Record<string, string> = {}
+    if (withToken) headers['authorization'] = `Bearer ${this.settings.accessToken}`
     if (body !== undefined && !(body instanceof FormData)) headers['content-type'] = 'application/json'
     return headers
   }
@@ -130,20 +148,21 @@ export class GraphClient {
     const verdict = judgeGraphError({
       status: response.status,
       code: error?.code,
+      subcode: error?.error_subcode,
       isTransient: error?.is_transient,
       retryAfterMs: askedPauseMs(response.headers),
     })
     const said = this.redact(
       [error?.message ?? text, error?.error_data?.details ?? ''].filter(Boolean).join(': '),
     )
-    const code = error?.code === undefined ? `HTTP ${response.status}` : `code ${error.code}`
+    const code = platformCodeOf(error, response.status)
     return new SendError(
-      `Graph API refused (${code})${verdict.advice === '' ? '' : `: ${verdict.advice}`}. It said: ${said}`,
+      `Graph API refused (${error?.code === undefined ? 'HTTP' : 'code'} ${code})${verdict.advice === '' ? '' : `: ${verdict.advice}`}. It said: ${said}`,
       {
         provider: this.settings.provider,
         // Without an effect it does not matter whether the call went through.
         outcome: verdict.outcome === 'uncertain' && !call.effect ? 'retryable' : verdict.outcome,
-        platformCode: String(error?.code ?? response.status),
+        platformCode: code,
         ...(verdict.retryAfterMs === undefined ? {} : { retryAfterMs: verdict.retryAfterMs }),
         ...(verdict.scope === undefined ? {} : { scope: verdict.scope }),
       },
@@ -159,6 +178,17 @@ export class GraphClient {
     const text = cause instanceof Error ? cause.message : String(cause)
     return new Error(`${this.redact(text)} (${networkCodeOf(cause) ?? 'no code'})`)
   }
+}
+
+/** `code`, with `/subcode` where the code alone says too little; the HTTP status if the answer had neither. */
+function platformCodeOf(
+  error: { code?: number | undefined; error_subcode?: number | undefined } | undefined,
+  status: number,
+): string {
+  if (error?.code === undefined) return String(status)
+  return error.error_subcode === undefined || saysEnough(error.code)
+    ? String(error.code)
+    : `${error.code}/${error.error_subcode}`
 }
 
 function parseJson(text: string): unknown {

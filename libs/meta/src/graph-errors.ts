@@ -27,6 +27,10 @@ const PAUSES: Readonly<Record<number, Pause>> = {
   32: { retryAfterMs: 60_000, scope: 'account', advice: "the page's call limit is reached" },
   341: { retryAfterMs: 60_000, scope: 'account', advice: "the app's limit is reached" },
   613: { retryAfterMs: 60_000, scope: 'account', advice: 'the call limit is reached' },
+  1200: { retryAfterMs: 5_000, scope: 'account', advice: 'the message could not be sent for a moment' },
+  80001: { retryAfterMs: 60_000, scope: 'account', advice: "the page's call limit is reached" },
+  80002: { retryAfterMs: 60_000, scope: 'account', advice: "the Instagram account's call limit is reached" },
+  80006: { retryAfterMs: 60_000, scope: 'account', advice: "the page's limit of messages is reached" },
   80007: { retryAfterMs: 60_000, scope: 'account', advice: "the business account's call limit is reached" },
   130429: { retryAfterMs: 1_000, scope: 'account', advice: "the number's messages per second are used up" },
   131000: { retryAfterMs: 5_000, scope: 'account', advice: 'the platform failed for an unknown reason' },
@@ -46,14 +50,18 @@ const PAUSES: Readonly<Record<number, Pause>> = {
   133016: { retryAfterMs: 3_600_000, scope: 'account', advice: 'the number was registered too often' },
 }
 
+const UNKNOWN_ID = "the account's id does not exist, or the token may not use it"
+
 /** Codes that no repetition mends, with what would. Codes that are in neither table are judged by their range. */
 const REFUSALS: Readonly<Record<number, string>> = {
   0: 'the access token is not valid any more: make a new one',
   3: "the app lacks a permission: check the token's permissions",
   10: "the app lacks a permission: check the token's permissions",
-  33: 'phoneNumberId does not exist, or the token may not use it',
+  33: UNKNOWN_ID,
   100: 'a parameter is not accepted',
   190: 'the access token is expired or revoked: make a new one',
+  230: "the app lacks a permission: check the token's permissions (pages_messaging)",
+  551: 'this person takes no messages from this account: blocked, turned off, or gone',
   368: 'the account is blocked for breaking a policy',
   130472: 'the user is part of an experiment and gets no marketing messages',
   131005: 'the token may not do this',
@@ -83,14 +91,57 @@ const REFUSALS: Readonly<Record<number, string>> = {
   135000: 'the parameters do not fit together',
 }
 
+const OUTSIDE_WINDOW =
+  `the user wrote last more than 24 hours ago: wait for their next message, or, for a human's
+answer within 7 days, send with platform: { tag: 'HUMAN_AGENT' }`.replace('\n', ' ')
+const NOT_LIVE =
+  'the app is in development or not reviewed: it may write only to people who have a role in it'
+
+/**
+ * Subcodes, for codes so general that they say too little (10, 100, 200, …). `uncertain`: the message may have
+ * arrived in spite of the error.
+ */
+const SUBCODES: Readonly<Record<number, { outcome: SendOutcome; advice: string }>> = {
+  33: { outcome: 'final', advice: UNKNOWN_ID },
+  99: { outcome: 'final', advice: "the app lacks a permission: check the token's permissions" },
+  1357046: { outcome: 'uncertain', advice: 'the platform has lost its own answer' },
+  1545041: { outcome: 'final', advice: REFUSALS[551]! },
+  1893063: { outcome: 'final', advice: 'the page is kept from sending for a while: see its support inbox' },
+  2018001: {
+    outcome: 'final',
+    advice: 'no matching user: ids are made for one page or account, this one belongs to another or is gone',
+  },
+  2018008: {
+    outcome: 'final',
+    advice: 'the platform could not fetch the file: check that the link is public',
+  },
+  2018021: { outcome: 'final', advice: 'the page may not write to phone numbers' },
+  2018027: { outcome: 'final', advice: NOT_LIVE },
+  2018028: { outcome: 'final', advice: NOT_LIVE },
+  2018047: { outcome: 'final', advice: 'the file was not accepted: check its type and size' },
+  2018065: { outcome: 'final', advice: OUTSIDE_WINDOW },
+  2018108: { outcome: 'final', advice: OUTSIDE_WINDOW },
+  2018109: { outcome: 'final', advice: 'the file is too large' },
+  2018278: { outcome: 'final', advice: OUTSIDE_WINDOW },
+  2534022: { outcome: 'final', advice: OUTSIDE_WINDOW },
+}
+
+/** True for codes of one messenger (WhatsApp's have six digits): no subcode makes them clearer. */
+export function saysEnough(code: number): boolean {
+  return code >= 100_000
+}
+
 /** @param code Meta's own code, undefined if the answer had none. @param retryAfterMs what the answer asked for. */
 export function judgeGraphError(answer: {
   status: number
   code?: number | undefined
+  subcode?: number | undefined
   isTransient?: boolean | undefined
   retryAfterMs?: number | undefined
 }): GraphVerdict {
-  const { status, code, retryAfterMs } = answer
+  const { status, code, subcode, retryAfterMs } = answer
+  const special = subcode === undefined || saysEnough(code ?? 0) ? undefined : SUBCODES[subcode]
+  if (special !== undefined) return special
   const pause = code === undefined ? undefined : PAUSES[code]
   if (pause !== undefined) {
     return { outcome: 'retryable', ...pause, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) }

@@ -1,12 +1,29 @@
 /** The Cloud API's calls that the provider needs, on the shared Graph client. All I/O of this package is here. */
-import { SendError, type Clock, type OutgoingContent } from '@botmesh/core'
+import { SendError, type Clock } from '@botmesh/core'
 import { z } from 'zod'
 import { GraphClient } from './graph-client.js'
+import {
+  fileOf,
+  MIB,
+  mimeTypeOf,
+  refuseLargeUpload,
+  type OutgoingMedia,
+  type UploadLimits,
+} from './media-upload.js'
 import type { MetaSettings } from './options.js'
 
 const sentSchema = z.object({ messages: z.array(z.object({ id: z.string().min(1) })).min(1) })
 const uploadedSchema = z.object({ id: z.string().min(1) })
 const mediaSchema = z.object({ url: z.string(), mime_type: z.string().optional() })
+
+/** What WhatsApp takes. */
+const LARGEST: UploadLimits = {
+  image: 5 * MIB,
+  audio: 16 * MIB,
+  video: 16 * MIB,
+  document: 100 * MIB,
+  sticker: MIB / 2,
+}
 
 export class MetaClient {
   private readonly graph: GraphClient
@@ -50,13 +67,17 @@ export class MetaClient {
     })
   }
 
-  /** Uploads bytes; nothing is shown to anybody yet, so a failure is never uncertain. @throws SendError */
-  async upload(media: NonNullable<OutgoingContent['media']>, clock: Clock): Promise<string> {
-    const type = media.mimeType ?? DEFAULT_TYPES[media.kind]
+  /**
+   * Uploads bytes; nothing is shown to anybody yet, so a failure is never uncertain.
+   * @throws SendError, `final` beforehand for a file that WhatsApp would refuse for its size.
+   */
+  async upload(media: OutgoingMedia, clock: Clock): Promise<string> {
+    refuseLargeUpload(this.provider, media, LARGEST)
+    const { blob, name } = fileOf(media)
     const form = new FormData()
     form.set('messaging_product', 'whatsapp')
-    form.set('type', type)
-    form.set('file', new Blob([Buffer.from(media.data!)], { type }), media.fileName ?? media.kind)
+    form.set('type', mimeTypeOf(media))
+    form.set('file', blob, name)
     const answer = await this.graph.call({
       method: 'POST',
       path: `${this.phoneNumberId}/media`,
@@ -78,7 +99,7 @@ export class MetaClient {
     const path = encodeURIComponent(mediaId)
     const parsed = mediaSchema.safeParse(await this.graph.call({ method: 'GET', path, effect: false, clock }))
     if (!parsed.success) throw this.strange('the answer about a media names no address', 'retryable')
-    const data = await this.graph.download(parsed.data.url, maxBytes, clock)
+    const { data } = await this.graph.download(parsed.data.url, maxBytes, clock)
     return { data, ...(parsed.data.mime_type === undefined ? {} : { mimeType: parsed.data.mime_type }) }
   }
 
@@ -86,11 +107,3 @@ export class MetaClient {
     return new SendError(`Graph API: ${what}.`, { provider: this.provider, outcome })
   }
 }
-
-const DEFAULT_TYPES = {
-  image: 'image/jpeg',
-  audio: 'audio/ogg',
-  video: 'video/mp4',
-  document: 'application/octet-stream',
-  sticker: 'image/webp',
-} as const

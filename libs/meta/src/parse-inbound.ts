@@ -2,8 +2,10 @@
  * WhatsApp Cloud API webhook bodies → neutral messages and statuses. Pure. Lenient: what is malformed or unknown
  * becomes an `ignored` event with its reason, so that one odd entry never costs its neighbours.
  */
-import type { Media, Message } from '@botmesh/core'
+import type { Message } from '@botmesh/core'
 import { z } from 'zod'
+import { parseContent } from './parse-content.js'
+import type { CommonEvent } from './webhook-provider.js'
 
 /** What became of a message sent earlier. */
 export interface MetaStatus {
@@ -18,11 +20,7 @@ export interface MetaStatus {
   error?: { code: number; title: string; details?: string }
 }
 
-export type MetaEvent =
-  | { kind: 'message'; message: Message }
-  | { kind: 'status'; status: MetaStatus }
-  | { kind: 'problem'; code: number; title: string }
-  | { kind: 'ignored'; reason: string }
+export type MetaEvent = CommonEvent | { kind: 'status'; status: MetaStatus }
 
 const text = z.string()
 const optional = z.string().optional().catch(undefined)
@@ -41,7 +39,7 @@ const errorSchema = z.object({
 const valueSchema = z.object({
   metadata: z.object({ phone_number_id: text, display_phone_number: optional }),
   contacts: z
-    .array(z.object({ wa_id: optional, profile: z.object({ name: optional }).optional() }))
+    .array(z.object({ wa_id: optional, user_id: optional, profile: z.object({ name: optional }).optional() }))
     .catch([])
     .default([]),
   messages: z.array(z.unknown()).catch([]).default([]),
@@ -51,58 +49,24 @@ const valueSchema = z.object({
 
 const headSchema = z.object({
   id: text.min(1),
-  from: text.min(1),
+  from: text.min(1).optional(),
+  from_user_id: text.min(1).optional(),
   timestamp: z.union([text, z.number()]).optional().catch(undefined),
   type: text,
   group_id: optional,
   context: z.object({ id: optional }).optional().catch(undefined),
 })
 
-const mediaSchema = z.object({
-  id: text,
-  mime_type: optional,
-  caption: optional,
-  filename: optional,
-  file_size: z.number().optional().catch(undefined),
-})
-const choiceSchema = z.object({ id: text, title: text })
-const bodySchemas = {
-  text: z.object({ text: z.object({ body: text }) }),
-  button: z.object({ button: z.object({ text, payload: optional }) }),
-  interactive: z.object({
-    interactive: z.object({
-      button_reply: choiceSchema.optional(),
-      list_reply: choiceSchema.optional(),
-      nfm_reply: z.object({ body: optional, response_json: optional }).optional(),
-    }),
-  }),
-  location: z.object({
-    location: z.object({ latitude: z.number(), longitude: z.number(), name: optional, address: optional }),
-  }),
-  contacts: z.object({
-    contacts: z.array(
-      z.object({
-        name: z.object({ formatted_name: optional }).optional().catch(undefined),
-        phones: z
-          .array(z.object({ phone: optional }))
-          .catch([])
-          .default([]),
-      }),
-    ),
-  }),
-  reaction: z.object({ reaction: z.object({ message_id: text, emoji: optional }) }),
-}
-
 const statusSchema = z.object({
   id: text,
   status: text,
-  recipient_id: text.catch(''),
+  recipient_id: optional,
+  recipient_user_id: optional,
   timestamp: z.union([text, z.number()]).optional().catch(undefined),
   biz_opaque_callback_data: optional,
   errors: z.array(errorSchema).catch([]).default([]),
 })
 
-const MEDIA_KINDS: readonly Media['kind'][] = ['image', 'audio', 'video', 'document', 'sticker']
 /** What the platform tells about itself, not what a user says. */
 const SERVICE_TYPES = new Set(['system', 'request_welcome', 'ephemeral'])
 
@@ -129,7 +93,12 @@ function parseChange(value: unknown, phoneNumberId: string): MetaEvent[] {
   if (metadata.phone_number_id !== phoneNumberId) {
     return [{ kind: 'ignored', reason: `for phone number id ${short(metadata.phone_number_id)}` }]
   }
-  const names = new Map(contacts.map((contact) => [contact.wa_id, contact.profile?.name]))
+  const names = new Map(
+    contacts.flatMap(({ wa_id, user_id, profile }) => [
+      [wa_id, profile?.name],
+      [user_id, profile?.name],
+    ]),
+  )
   return [
     ...messages.map((raw) => parseMessage(raw, names, metadata.display_phone_number)),
     ...statuses.map(parseStatus),
@@ -143,94 +112,32 @@ function parseMessage(
   ownNumber: string | undefined,
 ): MetaEvent {
   const parsed = headSchema.safeParse(raw)
-  if (!parsed.success) return { kind: 'ignored', reason: 'malformed message' }
+  // Who hides their number has only the id that was made for this business.
+  const from = parsed.data?.from ?? parsed.data?.from_user_id
+  if (!parsed.success || from === undefined) return { kind: 'ignored', reason: 'malformed message' }
   const head = parsed.data
   if (SERVICE_TYPES.has(head.type)) return { kind: 'ignored', reason: `message type "${head.type}"` }
-  if (digits(head.from) === digits(ownNumber ?? '-'))
+  if (ownNumber !== undefined && digits(from) === digits(ownNumber))
     return { kind: 'ignored', reason: 'written by this number' }
   const content = parseContent(head.type, raw)
   if (content === undefined) return { kind: 'ignored', reason: `malformed ${short(head.type)} message` }
-  const fromName = names.get(head.from)
+  const fromName = names.get(from)
   const quotedId = content.quotedId ?? head.context?.id
   return {
     kind: 'message',
     message: {
       id: head.id,
-      chatId: head.group_id ?? head.from,
-      from: head.from,
+      chatId: head.group_id ?? from,
+      from,
       ...(fromName === undefined ? {} : { fromName }),
       isGroup: head.group_id !== undefined,
-      ...(head.group_id === undefined ? {} : { participant: head.from }),
+      ...(head.group_id === undefined ? {} : { participant: from }),
       timestamp: milliseconds(head.timestamp),
       ...content,
       ...(quotedId === undefined ? {} : { quotedId }),
       raw,
     },
   }
-}
-
-type Content = Pick<Message, 'type' | 'body'> & Partial<Pick<Message, 'media' | 'buttonId' | 'quotedId'>>
-
-function parseContent(type: string, raw: unknown): Content | undefined {
-  const kind = MEDIA_KINDS.find((one) => one === type)
-  if (kind !== undefined) return parseMedia(kind, raw)
-  switch (type) {
-    case 'text': {
-      const { data } = bodySchemas.text.safeParse(raw)
-      return data && { type: 'text', body: data.text.body }
-    }
-    case 'button': {
-      const { data } = bodySchemas.button.safeParse(raw)
-      return (
-        data && { type: 'button', body: data.button.text, buttonId: data.button.payload ?? data.button.text }
-      )
-    }
-    case 'interactive':
-      return parseInteractive(raw)
-    case 'location': {
-      const { data } = bodySchemas.location.safeParse(raw)
-      if (data === undefined) return undefined
-      const { latitude, longitude, name, address } = data.location
-      return {
-        type: 'location',
-        body: [name, address, `${latitude},${longitude}`].filter(Boolean).join('\n'),
-      }
-    }
-    case 'contacts': {
-      const { data } = bodySchemas.contacts.safeParse(raw)
-      const lines = data?.contacts.map((one) =>
-        [one.name?.formatted_name, ...one.phones.map((phone) => phone.phone)].filter(Boolean).join(' '),
-      )
-      return lines && { type: 'contact', body: lines.join('\n') }
-    }
-    case 'reaction': {
-      const { data } = bodySchemas.reaction.safeParse(raw)
-      // Without an emoji the reaction was taken back.
-      return data && { type: 'reaction', body: data.reaction.emoji ?? '', quotedId: data.reaction.message_id }
-    }
-    default:
-      // Orders, unsupported kinds and what the platform adds later: the bot may still answer "not understood".
-      return { type: 'other', body: '' }
-  }
-}
-
-function parseInteractive(raw: unknown): Content | undefined {
-  const { data } = bodySchemas.interactive.safeParse(raw)
-  if (data === undefined) return undefined
-  const choice = data.interactive.button_reply ?? data.interactive.list_reply
-  if (choice !== undefined) return { type: 'button', body: choice.title, buttonId: choice.id }
-  return { type: 'other', body: data.interactive.nfm_reply?.body ?? '' }
-}
-
-function parseMedia(kind: Media['kind'], raw: unknown): Content | undefined {
-  const { data } = mediaSchema.safeParse((raw as Record<string, unknown>)[kind])
-  if (data === undefined) return undefined
-  const media: Media = { kind, id: data.id }
-  if (data.mime_type !== undefined) media.mimeType = data.mime_type
-  if (data.filename !== undefined) media.fileName = data.filename
-  if (data.caption !== undefined) media.caption = data.caption
-  if (data.file_size !== undefined) media.sizeBytes = data.file_size
-  return { type: 'media', body: data.caption ?? '', media }
 }
 
 function parseStatus(raw: unknown): MetaEvent {
@@ -242,7 +149,7 @@ function parseStatus(raw: unknown): MetaEvent {
     status: {
       messageId: data.id,
       status: data.status,
-      recipientId: data.recipient_id,
+      recipientId: data.recipient_id ?? data.recipient_user_id ?? '',
       timestamp: milliseconds(data.timestamp),
       ...(data.biz_opaque_callback_data === undefined ? {} : { sendKey: data.biz_opaque_callback_data }),
       ...(error === undefined

@@ -3,6 +3,8 @@
  * best way: over three buttons become a list, over ten numbered lines.
  */
 import { SendError, type Button, type OutgoingContent, type SendTarget } from '@botmesh/core'
+import type { OutgoingMedia } from './media-upload.js'
+import { cut, splitText, type TextLimit } from './text-limits.js'
 
 type Body = Record<string, unknown>
 type List = NonNullable<OutgoingContent['list']>
@@ -18,7 +20,72 @@ const LIMIT = {
   interactiveText: 1024,
   buttonId: 256,
   rowId: 200,
+  caption: 1024,
 } as const
+const SEND_KEY_CHARS = 512
+const TEXT: TextLimit = { most: 4096, unit: 'characters' }
+
+/**
+ * The bodies of one message: what `renderOutbound` makes of it, and before or behind it what does not fit there. A
+ * long text becomes several; a text under a media that takes none, or too long for it, follows the media.
+ * The send key of the second and further bodies ends in `#2`, `#3`, ….
+ * @throws SendError as `renderOutbound`.
+ */
+export function renderMessages(
+  provider: string,
+  to: SendTarget,
+  content: OutgoingContent,
+  options: { sendKey?: string } = {},
+): Body[] {
+  return partsOf(content)
+    .flatMap((part) => inFittingBodies(renderOutbound(provider, to, part)))
+    .map((body, index) => ({ ...body, ...sendKeyOf(options.sendKey, index) }))
+}
+
+function partsOf(content: OutgoingContent): OutgoingContent[] {
+  const { media, ...others } = content
+  if (media === undefined || content.template !== undefined) return [content]
+  const { caption, ...bare } = media
+  const { text, list, replyTo } = content
+  const quote = replyTo === undefined ? {} : { replyTo }
+  const buttons = content.buttons ?? []
+  if (list !== undefined || buttons.length > 0) {
+    const words = text ?? caption ?? ''
+    const fits = list === undefined && buttons.length <= LIMIT.buttons && isHeader(media)
+    if (fits && fitsInteractive(words)) return [content]
+    // A list, or a long text over buttons, has no room for a media: it goes ahead.
+    return [
+      { ...quote, media: text === undefined ? bare : media },
+      { ...others, text: words },
+    ]
+  }
+  const under = caption ?? text ?? ''
+  const shown = takesCaption(media) && under.length <= LIMIT.caption
+  const behind = [shown ? '' : under, caption === undefined ? '' : (text ?? '')].filter(
+    (words) => words !== '',
+  )
+  return [
+    { ...quote, media: shown && under !== '' ? { ...bare, caption: under } : bare },
+    ...behind.map((words) => ({ text: words })),
+  ]
+}
+
+function inFittingBodies(body: Body): Body[] {
+  const { text } = body as { text?: { body: string; preview_url: boolean } }
+  if (body['type'] !== 'text' || text === undefined) return [body]
+  const [first = '', ...more] = splitText(text.body, TEXT)
+  const { context: _quoted, ...plain } = body
+  return [
+    { ...body, text: { ...text, body: first } },
+    ...more.map((part) => ({ ...plain, text: { ...text, body: part } })),
+  ]
+}
+
+function sendKeyOf(key: string | undefined, index: number): Body {
+  if (key === undefined) return {}
+  const suffix = index === 0 ? '' : `#${index + 1}`
+  return { biz_opaque_callback_data: key.slice(0, SEND_KEY_CHARS - suffix.length) + suffix }
+}
 
 /**
  * @param content its media must have an id or a link: bytes are uploaded before.
@@ -33,12 +100,20 @@ export function renderOutbound(
 ): Body {
   return {
     messaging_product: 'whatsapp',
-    recipient_type: /^\+?\d+$/.test(to.chatId) ? 'individual' : 'group',
-    to: to.chatId,
+    ...recipientOf(to.chatId),
     ...(content.replyTo === undefined ? {} : { context: { message_id: content.replyTo } }),
-    ...(options.sendKey === undefined ? {} : { biz_opaque_callback_data: options.sendKey.slice(0, 512) }),
+    ...sendKeyOf(options.sendKey, 0),
     ...renderLead(provider, content),
   }
+}
+
+/** Phone numbers, the ids of users who hide theirs (`ES.1349…`), and groups. */
+function recipientOf(chatId: string): Body {
+  if (/^\+?\d+$/.test(chatId)) return { recipient_type: 'individual', to: chatId }
+  if (/^[A-Z]{2}\.(ENT\.)?[A-Za-z0-9]+$/.test(chatId)) {
+    return { recipient_type: 'individual', recipient: chatId }
+  }
+  return { recipient_type: 'group', to: chatId }
 }
 
 /** The body that tells the user that a message was read, and, with `typing`, that an answer is being written. */
@@ -88,18 +163,26 @@ function renderTemplate(template: NonNullable<OutgoingContent['template']>): Bod
 function renderMedia(provider: string, content: OutgoingContent): Body {
   const media = content.media!
   const caption = media.caption ?? content.text
-  const takesCaption = media.kind === 'image' || media.kind === 'video' || media.kind === 'document'
   return {
     type: media.kind,
     [media.kind]: {
       ...mediaReference(provider, media),
-      ...(takesCaption && caption !== undefined && caption !== '' ? { caption } : {}),
+      ...(takesCaption(media) && caption !== undefined && caption !== '' ? { caption } : {}),
       ...(media.kind === 'document' && media.fileName !== undefined ? { filename: media.fileName } : {}),
     },
   }
 }
 
-function mediaReference(provider: string, media: NonNullable<OutgoingContent['media']>): Body {
+function takesCaption({ kind }: OutgoingMedia): boolean {
+  return kind === 'image' || kind === 'video' || kind === 'document'
+}
+
+/** May stand over buttons. */
+function isHeader({ kind }: OutgoingMedia): boolean {
+  return kind !== 'audio' && kind !== 'sticker'
+}
+
+function mediaReference(provider: string, media: OutgoingMedia): Body {
   if (media.id !== undefined) return { id: media.id }
   if (media.url !== undefined) return { link: media.url }
   throw new SendError('The media has no content: give it an id, a url or data.', {
@@ -121,7 +204,7 @@ function renderButtons(provider: string, content: OutgoingContent, buttons: read
     )
   const media = content.media
   const header =
-    media !== undefined && media.kind !== 'audio' && media.kind !== 'sticker'
+    media !== undefined && isHeader(media)
       ? { header: { type: media.kind, [media.kind]: mediaReference(provider, media) } }
       : {}
   return {
@@ -183,15 +266,4 @@ function fitsInteractive(text: string): boolean {
 function numbered(text: string, choices: readonly string[]): Body {
   const lines = choices.map((choice, index) => `${index + 1}. ${choice}`)
   return { type: 'text', text: { body: [text, ...lines].filter(Boolean).join('\n'), preview_url: false } }
-}
-
-/** Cuts between characters as people see them, so that no emoji is halved. */
-function cut(text: string, limit: number): string {
-  if (text.length <= limit) return text
-  let kept = ''
-  for (const { segment } of new Intl.Segmenter().segment(text)) {
-    if (kept.length + segment.length > limit - 1) break
-    kept += segment
-  }
-  return `${kept}…`
 }

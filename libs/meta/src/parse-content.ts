@@ -1,0 +1,136 @@
+/** What a WhatsApp message says → type, body and media of a neutral one. Pure, lenient. */
+import type { Media, Message } from '@botmesh/core'
+import { z } from 'zod'
+
+const text = z.string()
+const optional = z.string().optional().catch(undefined)
+
+const mediaSchema = z.object({
+  id: text,
+  mime_type: optional,
+  caption: optional,
+  filename: optional,
+  file_size: z.number().optional().catch(undefined),
+})
+const choiceSchema = z.object({ id: text, title: text })
+const bodySchemas = {
+  text: z.object({ text: z.object({ body: text }) }),
+  button: z.object({ button: z.object({ text, payload: optional }) }),
+  interactive: z.object({
+    interactive: z.object({
+      button_reply: choiceSchema.optional(),
+      list_reply: choiceSchema.optional(),
+      nfm_reply: z.object({ body: optional, response_json: optional }).optional(),
+    }),
+  }),
+  location: z.object({
+    location: z.object({ latitude: z.number(), longitude: z.number(), name: optional, address: optional }),
+  }),
+  contacts: z.object({
+    contacts: z.array(
+      z.object({
+        name: z.object({ formatted_name: optional }).optional().catch(undefined),
+        phones: z
+          .array(z.object({ phone: optional }))
+          .catch([])
+          .default([]),
+      }),
+    ),
+  }),
+  order: z.object({
+    order: z.object({
+      text: optional,
+      product_items: z.array(
+        z.object({
+          product_retailer_id: text,
+          quantity: z.union([text, z.number()]),
+          item_price: z.union([text, z.number()]).optional(),
+          currency: optional,
+        }),
+      ),
+    }),
+  }),
+  reaction: z.object({ reaction: z.object({ message_id: text, emoji: optional }) }),
+}
+
+const MEDIA_KINDS: readonly Media['kind'][] = ['image', 'audio', 'video', 'document', 'sticker']
+
+export type Content = Pick<Message, 'type' | 'body'> &
+  Partial<Pick<Message, 'media' | 'buttonId' | 'quotedId'>>
+
+/** @returns undefined for a malformed one. */
+export function parseContent(type: string, raw: unknown): Content | undefined {
+  const kind = MEDIA_KINDS.find((one) => one === type)
+  if (kind !== undefined) return parseMedia(kind, raw)
+  switch (type) {
+    case 'text': {
+      const { data } = bodySchemas.text.safeParse(raw)
+      return data && { type: 'text', body: data.text.body }
+    }
+    case 'button': {
+      const { data } = bodySchemas.button.safeParse(raw)
+      return (
+        data && { type: 'button', body: data.button.text, buttonId: data.button.payload ?? data.button.text }
+      )
+    }
+    case 'interactive':
+      return parseInteractive(raw)
+    case 'location': {
+      const { data } = bodySchemas.location.safeParse(raw)
+      if (data === undefined) return undefined
+      const { latitude, longitude, name, address } = data.location
+      return {
+        type: 'location',
+        body: [name, address, `${latitude},${longitude}`].filter(Boolean).join('\n'),
+      }
+    }
+    case 'contacts': {
+      const { data } = bodySchemas.contacts.safeParse(raw)
+      const lines = data?.contacts.map((one) =>
+        [one.name?.formatted_name, ...one.phones.map((phone) => phone.phone)].filter(Boolean).join(' '),
+      )
+      return lines && { type: 'contact', body: lines.join('\n') }
+    }
+    case 'reaction': {
+      const { data } = bodySchemas.reaction.safeParse(raw)
+      // Without an emoji the reaction was taken back.
+      return data && { type: 'reaction', body: data.reaction.emoji ?? '', quotedId: data.reaction.message_id }
+    }
+    case 'order': {
+      const { data } = bodySchemas.order.safeParse(raw)
+      return data && { type: 'other', body: readableOrder(data.order) }
+    }
+    default:
+      // Unsupported kinds and what the platform adds later: the bot may still answer "not understood".
+      return { type: 'other', body: '' }
+  }
+}
+
+/** A line for each article, then what was written with them. */
+function readableOrder({ product_items: items, text }: z.infer<typeof bodySchemas.order>['order']): string {
+  const lines = items.map(({ quantity, product_retailer_id: article, item_price: price, currency }) =>
+    price === undefined
+      ? `${quantity} × ${article}`
+      : `${quantity} × ${article} (${[price, currency].filter(Boolean).join(' ')})`,
+  )
+  return [...lines, text].filter(Boolean).join('\n')
+}
+
+function parseInteractive(raw: unknown): Content | undefined {
+  const { data } = bodySchemas.interactive.safeParse(raw)
+  if (data === undefined) return undefined
+  const choice = data.interactive.button_reply ?? data.interactive.list_reply
+  if (choice !== undefined) return { type: 'button', body: choice.title, buttonId: choice.id }
+  return { type: 'other', body: data.interactive.nfm_reply?.body ?? '' }
+}
+
+function parseMedia(kind: Media['kind'], raw: unknown): Content | undefined {
+  const { data } = mediaSchema.safeParse((raw as Record<string, unknown>)[kind])
+  if (data === undefined) return undefined
+  const media: Media = { kind, id: data.id }
+  if (data.mime_type !== undefined) media.mimeType = data.mime_type
+  if (data.filename !== undefined) media.fileName = data.filename
+  if (data.caption !== undefined) media.caption = data.caption
+  if (data.file_size !== undefined) media.sizeBytes = data.file_size
+  return { type: 'media', body: data.caption ?? '', media }
+}
