@@ -195,5 +195,5 @@ function refusal(code: number, text: string): Error {
 }
 
 function step(run: (done: (error?: unknown) => void) => void): Promise<void> {
-  return new Promise((resolve, reject) => run((error) => (error ? reject(error as Error) : resolve())))
+  return new Promise((resolve, reject) => run((error) => (error ? reject(error) : resolve())))
 }

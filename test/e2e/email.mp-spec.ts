@@ -23,10 +23,10 @@ class Gate {
   private constructor(private readonly server: Server) {}
 
   static async before(port: number): Promise<Gate> {
-    const server = createServer((client) => gate.admit(client, connect(port, '127.0.0.1')))
-    const gate = new Gate(server)
+    const server = createServer((client) => made.admit(client, connect(port, '127.0.0.1')))
+    const made = new Gate(server)
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-    return gate
+    return made
   }
 
   get port(): number {

@@ -1,6 +1,6 @@
 /** Dovecot, for the e-mail transport: how to find, prepare, start and ask it. */
 import { execFileSync } from 'node:child_process'
-import { chmodSync, mkdirSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { askOnce } from './ask.mjs'
 import { findProgram } from './find.mjs'
@@ -62,67 +62,16 @@ export const dovecot = {
 }
 
 /**
- * Version 2.3. Everything runs as one user, without chroot, in one directory, which root and others can do alike.
+ * dovecot.conf with what differs from one instance to the next.
  * @param {string} dir
  */
 function configuration(dir) {
   const { user, group } = whoRuns()
-  return `
-base_dir = ${dir}/run
-state_dir = ${dir}/state
-log_path = /dev/stderr
-default_internal_user = ${user}
-default_internal_group = ${group}
-default_login_user = ${user}
-first_valid_uid = 1
-protocols = imap lmtp
-listen = 127.0.0.1
-ssl = yes
-ssl_cert = <${dir}/cert.pem
-ssl_key = <${dir}/key.pem
-disable_plaintext_auth = no
-auth_mechanisms = plain login
-auth_failure_delay = 0
-mail_location = maildir:${dir}/mail/%u
-mail_fsync = never
-mail_max_userip_connections = 100
-passdb {
-  driver = static
-  args = password=${MAIL_PASSWORD}
-}
-userdb {
-  driver = static
-  args = uid=${user} gid=${group} home=${dir}/mail/%u allow_all_users=yes
-}
-protocol lmtp {
-  postmaster_address = postmaster@example.com
-}
-service imap-login {
-  chroot =
-  inet_listener imap {
-    port = 0
-  }
-  inet_listener imaps {
-    port = 0
-  }
-}
-service anvil {
-  chroot =
-}
-service auth {
-  user = ${user}
-}
-service auth-worker {
-  user = ${user}
-}
-service lmtp {
-  user = ${user}
-  unix_listener lmtp {
-    mode = 0666
-    user = ${user}
-  }
-}
-`
+  return readFileSync(new URL('dovecot.conf', import.meta.url), 'utf8')
+    .replaceAll('@DIR@', dir)
+    .replaceAll('@USER@', user)
+    .replaceAll('@GROUP@', group)
+    .replaceAll('@PASSWORD@', MAIL_PASSWORD)
 }
 
 /** @returns {{ user: string, group: string }} names of whoever the server runs as */

@@ -248,7 +248,7 @@ function requireAddress(option: string, value: unknown): string {
 }
 
 function requireLine(option: string, value: unknown): string {
-  const text = requireText(option, value as string)
+  const text = requireText(option, value)
   if (/[\r\n]/.test(text)) refuse(option, value, 'one line of text')
   return text
 }

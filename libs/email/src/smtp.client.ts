@@ -25,9 +25,7 @@ export class SmtpClient {
           { objectMode: false },
         )
         const envelope = { from: this.settings.address, to: [to], size: raw.byteLength }
-        await new Promise<void>((resolve, reject) =>
-          connection.send(envelope, body, (error) => (error ? reject(error) : resolve())),
-        )
+        await called((done) => connection.send(envelope, body, done))
       })
     } catch (error) {
       throw toSendError(this.settings, error, sent)
@@ -49,8 +47,31 @@ export class SmtpClient {
   ): Promise<void> {
     const auth = await this.auth()
     signal?.throwIfAborted()
+    const connection = this.connection()
+    let hangUp = () => {}
+    // Not every call is told when the connection fails: each one races with it.
+    const broken = new Promise<never>((_resolve, reject) => {
+      connection.on('error', reject)
+      hangUp = () => reject(new Error('hung up'))
+    })
+    broken.catch(() => {}) // Concerns nobody at a time when no call waits.
+    signal?.addEventListener('abort', hangUp, { once: true })
+    try {
+      await Promise.race([broken, called((done) => connection.connect(done))])
+      if (auth !== null) await Promise.race([broken, called((done) => connection.login(auth, done))])
+      await Promise.race([broken, use(connection)])
+      connection.quit()
+    } catch (error) {
+      connection.close()
+      throw error
+    } finally {
+      signal?.removeEventListener('abort', hangUp)
+    }
+  }
+
+  private connection(): SMTPConnection {
     const { smtp, sendTimeoutMs } = this.settings
-    const connection = new SMTPConnection({
+    return new SMTPConnection({
       host: smtp.host,
       port: smtp.port,
       secure: smtp.security === 'tls',
@@ -63,33 +84,6 @@ export class SmtpClient {
       dnsTimeout: sendTimeoutMs,
       logger: false,
     })
-    let hangUp = () => {}
-    const failed = new Promise<never>((_resolve, reject) => {
-      connection.once('error', reject)
-      hangUp = () => {
-        connection.close()
-        reject(new Error('hung up'))
-      }
-    })
-    signal?.addEventListener('abort', hangUp, { once: true })
-    failed.catch(() => {}) // Whoever waits at that moment hears of it through the race below.
-    connection.on('error', () => {}) // A late one concerns nobody.
-    const step = (run: (done: (error?: unknown) => void) => void) =>
-      Promise.race([
-        failed,
-        new Promise<void>((resolve, reject) => run((error) => (error ? reject(error) : resolve()))),
-      ])
-    try {
-      await step((done) => connection.connect(done))
-      if (auth !== null) await step((done) => connection.login(auth, done))
-      await Promise.race([failed, use(connection)])
-      connection.quit()
-    } catch (error) {
-      connection.close()
-      throw error
-    } finally {
-      signal?.removeEventListener('abort', hangUp)
-    }
   }
 
   private async auth(): Promise<SMTPConnectionAuth | null> {
@@ -99,6 +93,10 @@ export class SmtpClient {
     }
     return password === null ? null : { user, pass: password }
   }
+}
+
+function called(call: (done: (error?: unknown) => void) => void): Promise<void> {
+  return new Promise((resolve, reject) => call((error) => (error ? reject(error) : resolve())))
 }
 
 function* piecesOf(raw: Buffer, last: () => void): Generator<Buffer> {

@@ -21,7 +21,7 @@ beforeEach(() => {
   address = freshAddress()
   bots = []
 })
-afterEach(() => Promise.all(bots.map((bot) => bot.stop())))
+afterEach(() => Promise.all(bots.map((one) => one.stop())))
 
 function bot(options: Partial<EmailOptions> = {}): EmailProvider {
   const one = mailboxBot(system, { address, ...options })
@@ -40,9 +40,7 @@ async function started(one: EmailProvider, signal = new AbortController().signal
 /** Everything that a bot has said, as text. */
 function saidBy(sink: RecordingSink, ...more: unknown[]): string {
   const words = (value: unknown): unknown =>
-    value instanceof Error
-      ? { message: value.message, stack: value.stack, ...value, cause: words(value.cause) }
-      : value
+    value instanceof Error ? [value.message, value.stack, Object.entries(value), words(value.cause)] : value
   const logs = sink.logs.map(({ details, message }) => [message, Object.values(details).map(words)])
   return JSON.stringify([logs, sink.errors.map(words), sink.states, more.map(words)])
 }
@@ -70,7 +68,7 @@ describe('issue 5: mail comes in and is marked', () => {
     await system.deliver(address, mailOf({ body: 'uno', id: `uno.${address}` }))
     await system.deliver(address, mailOf({ headers: { 'Auto-Submitted': 'auto-replied' } }))
     await sink.until(() => sink.messages.length > 0)
-    const [{ chatId }] = sink.messages as [{ chatId: string }]
+    const { chatId } = sink.messages[0]!
     await first.send({ chatId }, { text: 'respuesta' })
     await waitFor(async () => (await system.flags(address))[0]!.includes('\\Answered'), { what: 'the mark' })
     await first.stop()

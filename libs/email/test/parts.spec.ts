@@ -162,7 +162,7 @@ describe('options', () => {
     ['maxAttachmentBytes', { maxAttachmentBytes: 0 }],
     ['subject', { subject: 'a\nBcc: x@y' }],
   ])('a wrong %s is a ConfigError that names it, and shows no secret', (option, wrong) => {
-    const build = () => new EmailProvider({ ...GOOD, ...wrong } as EmailOptions)
+    const build = () => new EmailProvider({ ...GOOD, ...wrong })
     expect(build).toThrow(ConfigError)
     try {
       build()

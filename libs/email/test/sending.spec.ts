@@ -20,7 +20,7 @@ beforeAll(async () => {
 beforeEach(() => {
   bots = []
 })
-afterEach(() => Promise.all(bots.map((bot) => bot.stop())))
+afterEach(() => Promise.all(bots.map((one) => one.stop())))
 
 /** One that is given its mail: needs no mailbox, and no start to send. */
 function bot(options: Partial<EmailOptions> = {}): EmailProvider {

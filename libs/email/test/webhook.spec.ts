@@ -70,12 +70,13 @@ describe('P2: mail by webhook', () => {
     expect(await status(call(basic(`any:${SECRET}`)))).toBe(200)
     expect(await status(call({ 'x-webhook-secret': SECRET }))).toBe(200)
     expect(await status(call({}, { secret: SECRET }))).toBe(200)
-    for (const wrong of [
+    const wrongs: Record<string, string>[] = [
       {},
       { authorization: 'Bearer x' },
       basic(`${SECRET}:x`),
       { 'x-webhook-secret': '' },
-    ]) {
+    ]
+    for (const wrong of wrongs) {
       expect(await status(call(wrong))).toBe(401)
     }
     expect(sink.messages).toHaveLength(4)
