@@ -4,7 +4,7 @@
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { networkCodeOf, readBounded, SendError, type Clock } from '@botmesh/core'
-import { DefaultRestOptions, REST, Routes, type RESTOptions } from 'discord.js'
+import { DefaultRestOptions, RequestMethod, REST, Routes, type RESTOptions } from 'discord.js'
 import { z } from 'zod'
 import { toSendError } from './discord-errors.js'
 import type { DiscordSettings } from './options.js'
@@ -42,6 +42,12 @@ export interface CallOptions {
 }
 
 type Path = `/${string}`
+const METHODS = {
+  GET: RequestMethod.Get,
+  POST: RequestMethod.Post,
+  PATCH: RequestMethod.Patch,
+  PUT: RequestMethod.Put,
+}
 
 export class DiscordClient {
   private readonly rest: REST
@@ -101,7 +107,7 @@ export class DiscordClient {
   /** Any call. @param what names it in errors. @throws SendError, and the reason of `options.signal`. */
   async act(
     what: string,
-    method: 'GET' | 'POST' | 'PATCH' | 'PUT',
+    method: keyof typeof METHODS,
     path: Path,
     payload: { body?: unknown; files?: RenderedMessage['files'] } = {},
     options: CallOptions = {},
@@ -111,8 +117,7 @@ export class DiscordClient {
     try {
       return await this.calls.run(call, () =>
         this.rest.request({
-          // discord.js's own enum of methods: its values are these words.
-          method: method as Parameters<REST['request']>[0]['method'],
+          method: METHODS[method],
           fullRoute: path,
           auth: false,
           ...(body === undefined ? {} : { body }),

@@ -6,7 +6,13 @@
  * still being opened would outlive its `destroy`. Here a connection that ends has ended for good, and says how:
  * who owns it decides what comes next (scenario 20). States: opening → ready → over; `shut` leads to over from each.
  */
-import { WebSocketShard, WebSocketShardEvents, type SessionInfo } from '@discordjs/ws'
+import {
+  Encoding,
+  WebSocketShard,
+  WebSocketShardDestroyRecovery,
+  WebSocketShardEvents,
+  type SessionInfo,
+} from '@discordjs/ws'
 import type { Clock } from '@botmesh/core'
 
 export interface ConnectionEnd {
@@ -36,8 +42,7 @@ const FORGET_SESSION = 1000
 const CLOSE_GRACE_MS = 500
 const HELLO_MS = 20_000
 const READY_MS = 20_000
-const RESUME = 1
-const IDENTIFY = 0
+const { Resume, Reconnect } = WebSocketShardDestroyRecovery
 
 type Options = ConstructorParameters<typeof WebSocketShard>[0]['options']
 type DestroyOptions = Parameters<WebSocketShard['destroy']>[0] & object
@@ -110,7 +115,7 @@ export class GatewayConnection extends WebSocketShard {
     const closedBy = state.code
     const socket = this.socket()
     const grace = this.parts.clock.setTimeout(() => socket?.terminate(), CLOSE_GRACE_MS)
-    const closing = recover === RESUME ? KEEP_SESSION : code
+    const closing = recover === Resume ? KEEP_SESSION : code
     try {
       await super.destroy({ reason, ...(closing === undefined ? {} : { code: closing }) })
     } catch (error) {
@@ -123,7 +128,7 @@ export class GatewayConnection extends WebSocketShard {
       socket?.terminate()
       this.finish({
         code: closedBy,
-        recover: recover === RESUME ? 'resume' : recover === IDENTIFY ? 'identify' : 'none',
+        recover: recover === Resume ? 'resume' : recover === Reconnect ? 'identify' : 'none',
         reason,
       })
     }
@@ -158,9 +163,10 @@ function withUsableUrl(session: SessionInfo, url: string): SessionInfo {
 function optionsOf({ url, token, intents }: ConnectionParts): Options {
   return {
     token,
+    // oxlint-disable-next-line no-unsafe-enum-assignment -- a set of its bits, which the type of one stands for
     intents,
     compression: null,
-    encoding: 'json' as Options['encoding'],
+    encoding: Encoding.JSON,
     gatewayInformation: {
       url,
       shards: 1,

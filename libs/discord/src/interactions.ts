@@ -63,27 +63,10 @@ export class Interactions {
       return undefined
     if (!(await pending.acknowledged)) return undefined
     options.signal?.throwIfAborted()
-    const { applicationId, token } = pending.interaction
     let id: string | undefined
     for (const message of messages) {
       try {
-        id = pending.open
-          ? await this.client.write(
-              'PATCH',
-              Routes.webhookMessage(applicationId, token),
-              withoutQuote(message),
-              {
-                ...options,
-                // Filling in the same place twice changes nothing.
-                repeatable: true,
-              },
-            )
-          : await this.client.write(
-              'POST',
-              `${Routes.webhook(applicationId, token)}?wait=true`,
-              withoutQuote(message),
-              options,
-            )
+        id = await this.write(pending, withoutQuote(message), options)
         pending.open = false
       } catch (error) {
         if (id !== undefined) throw this.cutShort(error)
@@ -94,6 +77,17 @@ export class Interactions {
       }
     }
     return id
+  }
+
+  private write(pending: Pending, message: RenderedMessage, options: CallOptions): Promise<string> {
+    const { applicationId, token } = pending.interaction
+    return pending.open
+      ? // Filling in the same place twice changes nothing.
+        this.client.write('PATCH', Routes.webhookMessage(applicationId, token), message, {
+          ...options,
+          repeatable: true,
+        })
+      : this.client.write('POST', `${Routes.webhook(applicationId, token)}?wait=true`, message, options)
   }
 
   private async acknowledge({ id, token, kind }: PendingInteraction, logger: Logger): Promise<boolean> {

@@ -69,7 +69,7 @@ function componentSchema(depth: number): z.ZodType<ParsedComponent> {
             .optional()
             .transform(() => [])
         : listOf(componentSchema(depth - 1)),
-  }) as unknown as z.ZodType<ParsedComponent>
+  })
 }
 const components = listOf(componentSchema(DEEPEST_COMPONENT))
 
@@ -120,7 +120,7 @@ function optionSchema(depth: number): z.ZodType<ParsedOption> {
             .optional()
             .transform(() => [])
         : listOf(optionSchema(depth - 1)),
-  }) as unknown as z.ZodType<ParsedOption>
+  })
 }
 
 export const interactionSchema = z.object({

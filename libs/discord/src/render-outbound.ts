@@ -48,37 +48,38 @@ export function renderOutbound(
   const platform = platformOf(content, refuse)
   const { text, embeds, files } = bodyOf(content, limits, refuse)
   const components = componentsOf(content, refuse)
-  const says =
-    text !== '' || embeds.length > 0 || files.length > 0 || Object.keys(platform).some((key) => SAYS.has(key))
-  if (!says) {
-    return refuse(
-      content.template === undefined
-        ? 'The message is empty: give it text, media or platform.embeds (buttons and lists need a text over them).'
-        : 'Discord has no templates: send text.',
-    )
-  }
+  const saysMore = Object.keys(platform).some((key) => SAYS.has(key))
+  if (text === '' && embeds.length === 0 && files.length === 0 && !saysMore) refuseEmpty(content, refuse)
   const parts = splitText(text)
   if (parts.length > 1 && limits.longText === 'refuse') {
-    return refuse(
+    refuse(
       `The text has ${text.length} characters, Discord takes ${TEXT_CHARS}: shorten it, or set longText: 'split'.`,
     )
   }
+  // What hangs on a message hangs on the last of its parts, below all of its text.
+  const attached = {
+    ...(embeds.length === 0 ? {} : { embeds }),
+    ...(components.length === 0 ? {} : { components }),
+    ...platform,
+  }
   return parts.map((part, index) => {
-    const first = index === 0
     const last = index === parts.length - 1
-    return {
-      // What hangs on a message hangs on the last of its parts, below all of its text.
-      body: {
-        allowed_mentions: CAREFUL_MENTIONS,
-        ...(part === '' ? {} : { content: part }),
-        ...(last && embeds.length > 0 ? { embeds } : {}),
-        ...(last && components.length > 0 ? { components } : {}),
-        ...(first ? quoteOf(content.replyTo) : {}),
-        ...(last ? platform : {}),
-      },
-      files: last ? files : [],
+    const body = {
+      allowed_mentions: CAREFUL_MENTIONS,
+      ...(part === '' ? {} : { content: part }),
+      ...(index === 0 ? quoteOf(content.replyTo) : {}),
+      ...(last ? attached : {}),
     }
+    return { body, files: last ? files : [] }
   })
+}
+
+function refuseEmpty(content: OutgoingContent, refuse: Refuse): never {
+  return refuse(
+    content.template === undefined
+      ? 'The message is empty: give it text, media or platform.embeds (buttons and lists need a text over them).'
+      : 'Discord has no templates: send text.',
+  )
 }
 
 const SAYS = new Set(['embeds', 'components', 'poll', 'sticker_ids'])

@@ -3,7 +3,7 @@ import { afterEach, describe, expect, it } from '@jest/globals'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { ConfigError } from '@botmesh/core'
-import { DiscordProvider, type DiscordOptions } from '@botmesh/discord'
+import { DiscordProvider } from '@botmesh/discord'
 import { BOT_ID, TOKEN } from '../../../test/doubles/discord/index.js'
 
 describe('P2: options of DiscordProvider', () => {
@@ -47,7 +47,7 @@ describe('P2: options of DiscordProvider', () => {
     ['commandsGuild', { commandsGuild: 'tienda', commands: [] }],
     ['intent', { intent: 1 }],
   ])('refuses %s: %p', (option, options) => {
-    const make = () => new DiscordProvider({ token: TOKEN, ...options } as DiscordOptions)
+    const make = () => new DiscordProvider({ token: TOKEN, ...options })
     expect(make).toThrow(ConfigError)
     expect(make).toThrow(expect.objectContaining({ details: expect.objectContaining({ option }) }))
   })

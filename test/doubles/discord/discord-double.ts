@@ -3,8 +3,9 @@
  * scripted refusals, limits and lost answers, and its gateway. Nothing here knows of the transport under test.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { HttpDouble, readAll, replyJson } from '../http-double.js'
+import { HttpDouble } from '../http-double.js'
 import { GatewayDouble } from './gateway.js'
+import { fail, limit, readBody, refusal, reply, type Answer, type UploadedFile } from './http-answers.js'
 
 /** A call, except of what only asks. */
 export interface DiscordCall {
@@ -14,7 +15,7 @@ export interface DiscordCall {
   route: string
   body: Record<string, unknown>
   /** Names and sizes of what was uploaded. */
-  files: { name: string; bytes: number }[]
+  files: UploadedFile[]
 }
 
 export type DiscordFault =
@@ -183,12 +184,7 @@ export class DiscordDouble extends HttpDouble {
     this.wake()
   }
 
-  private perform(
-    request: IncomingMessage,
-    route: string,
-    body: unknown,
-    files: DiscordCall['files'],
-  ): Answer {
+  private perform(request: IncomingMessage, route: string, body: unknown, files: UploadedFile[]): Answer {
     const [, callback] = /^POST \/interactions\/\d+\/([^/]+)\/callback$/.exec(route) ?? []
     if (callback !== undefined) return this.acknowledge(route, callback, body)
     const [, webhook] = /^(?:POST|PATCH) \/webhooks\/\d+\/([^/]+)/.exec(route) ?? []
@@ -203,7 +199,7 @@ export class DiscordDouble extends HttpDouble {
     if (/^PUT \/applications\/\d+(\/guilds\/\d+)?\/commands$/.test(route)) {
       this.commands = body as unknown[]
       this.note(route, { commands: body }, files)
-      return { status: 200, json: this.commands as object }
+      return { status: 200, json: this.commands }
     }
     this.note(route, body, files)
     if (/^POST \/channels\/\d+\/messages$/.test(route)) return { status: 200, json: this.post(body) }
@@ -214,7 +210,7 @@ export class DiscordDouble extends HttpDouble {
     return refusal(404, 0, '404: Not Found')
   }
 
-  private note(route: string, body: unknown, files: DiscordCall['files']): void {
+  private note(route: string, body: unknown, files: UploadedFile[]): void {
     this.calls.push({ at: performance.now(), route, body: (body ?? {}) as Record<string, unknown>, files })
   }
 
@@ -253,7 +249,7 @@ export class DiscordDouble extends HttpDouble {
     if (nonce !== undefined) this.nonces.set(nonce, message)
     // The bot gets its own messages too, like everybody in the channel.
     const author = { id: BOT_ID, username: 'tienda', bot: true }
-    this.say(String((body as { content?: string })?.content ?? ''), { ...message, author })
+    this.say((body as { content?: string } | undefined)?.content ?? '', { ...message, author })
     return message
   }
 
@@ -261,62 +257,4 @@ export class DiscordDouble extends HttpDouble {
     const { content = '' } = (body ?? {}) as { content?: string }
     return { id: this.snowflake(), type: 0, channel_id: DM, content }
   }
-}
-
-interface Answer {
-  status: number
-  json: object | null
-}
-
-function refusal(status: number, code: number, message: string): Answer {
-  return { status, json: { message, code } }
-}
-
-function reply(response: ServerResponse, { status, json }: Answer): void {
-  if (json === null) response.writeHead(status).end()
-  else replyJson(response, status, json)
-}
-
-function fail(response: ServerResponse, status: number, code: number, message: string): void {
-  if (status >= 500) response.writeHead(status, { 'content-type': 'text/html' }).end('<html></html>')
-  else replyJson(response, status, { message, code })
-}
-
-function limit(
-  response: ServerResponse,
-  { retryAfterMs, global = false }: { retryAfterMs: number; global?: boolean },
-): void {
-  const seconds = retryAfterMs / 1000
-  replyJson(
-    response,
-    429,
-    { message: 'You are being rate limited.', retry_after: seconds, global },
-    {
-      'retry-after': String(Math.ceil(seconds)),
-      'x-ratelimit-scope': global ? 'global' : 'user',
-      ...(global
-        ? { 'x-ratelimit-global': 'true' }
-        : {
-            'x-ratelimit-limit': '5',
-            'x-ratelimit-remaining': '0',
-            'x-ratelimit-reset-after': String(seconds),
-            'x-ratelimit-bucket': 'messages',
-          }),
-    },
-  )
-}
-
-/** JSON as it is; of a form its JSON part, and what each file is. */
-async function readBody(request: IncomingMessage): Promise<{ body: unknown; files: DiscordCall['files'] }> {
-  const raw = await readAll(request)
-  const type = request.headers['content-type'] ?? ''
-  if (!type.startsWith('multipart/')) {
-    return { body: raw.length === 0 ? undefined : JSON.parse(raw.toString()), files: [] }
-  }
-  const form = await new Response(new Uint8Array(raw), { headers: { 'content-type': type } }).formData()
-  const json = form.get('payload_json')
-  const files = [...form.values()].flatMap((part) =>
-    typeof part === 'string' ? [] : [{ name: part.name, bytes: part.size }],
-  )
-  return { body: typeof json === 'string' ? JSON.parse(json) : undefined, files }
 }
