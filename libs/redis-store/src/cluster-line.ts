@@ -5,20 +5,20 @@ import { ConfigError, CoordinationUnavailableError, type Clock } from '@botmesh/
 import type { ClusterMap } from './cluster-map.js'
 import type { Line, LineEvents, LineOptions, LineRole } from './line.js'
 import type { RedisLink } from './redis-link.js'
-import type { NodeAddress } from './redis-target.js'
+import type { ServerAddress } from './redis-target.js'
 import type { Script } from './scripts.js'
 
 /** Longest that one node is tried before the others are asked again who serves the slot. */
-const NODE_MS = 1500
+const ONE_SERVER_MS = 1500
 const AGAIN_MS = 25
 
 export interface Connection {
   link: RedisLink
-  address: NodeAddress
+  address: ServerAddress
 }
 
 /** The connections that lines share: `ClusterLines`. */
-export interface NodeConnections {
+export interface ServerConnections {
   readonly name: string
   readonly clock: Clock
   readonly map: ClusterMap
@@ -26,7 +26,7 @@ export interface NodeConnections {
   remove(line: ClusterLine): void
   /** To whoever serves this slot as far as is known; it may not be ready. */
   connectionFor(role: LineRole, slot: number): Connection | null
-  connectionTo(role: LineRole, address: NodeAddress): Connection
+  connectionTo(role: LineRole, address: ServerAddress): Connection
   /** What comes on this channel is for this line. */
   claim(channel: string, line: ClusterLine): void
   unclaim(channel: string): void
@@ -40,7 +40,7 @@ export class ClusterLine implements Line {
   private closed = true
 
   constructor(
-    private readonly lines: NodeConnections,
+    private readonly lines: ServerConnections,
     private readonly options: LineOptions,
   ) {
     this.events = options
@@ -65,7 +65,7 @@ export class ClusterLine implements Line {
         if (!this.lines.map.ownerOf(this.options.slot)) await this.lines.map.refresh(leftMs)
         this.follow()
         if (this.closed || !this.current) throw this.unreachable()
-        return await this.current.link.open(Math.min(leftMs, NODE_MS))
+        return await this.current.link.open(Math.min(leftMs, ONE_SERVER_MS))
       } catch (error) {
         if (error instanceof ConfigError || this.closed || clock.monotonic() >= until) throw error
         await this.pause(AGAIN_MS)

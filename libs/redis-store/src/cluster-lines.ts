@@ -8,17 +8,17 @@
  * line is without a node that answers, the nodes are asked again and again who serves what.
  */
 import { ConfigError, type Clock, type Timer } from '@botmesh/core'
-import { ClusterLine, type Connection, type NodeConnections } from './cluster-line.js'
+import { ClusterLine, type Connection, type ServerConnections } from './cluster-line.js'
 import { ClusterMap } from './cluster-map.js'
 import type { Line, LineContext, LineOptions, LineRole, Lines } from './line.js'
 import { RedisLink } from './redis-link.js'
-import { addressName, type ClusterTarget, type NodeAddress } from './redis-target.js'
+import { addressName, type ClusterTarget, type ServerAddress } from './redis-target.js'
 
 /** How soon the nodes are asked again, first and at most. */
 const WORRY_MS = [50, 500] as const
 const REFRESH_MS = 1500
 
-export class ClusterLines implements Lines, NodeConnections {
+export class ClusterLines implements Lines, ServerConnections {
   readonly map: ClusterMap
   readonly clock: Clock
   /** `<role> <address>` → the connection. */
@@ -61,13 +61,13 @@ export class ClusterLines implements Lines, NodeConnections {
     return owner && this.connectionTo(role, owner)
   }
 
-  connectionTo(role: LineRole, address: NodeAddress): Connection {
+  connectionTo(role: LineRole, address: ServerAddress): Connection {
     const name = `${role} ${addressName(address)}`
     const known = this.connections.get(name)
     if (known) return known
     const { clock, logger } = this.context
     const link = new RedisLink({
-      target: this.target.node(address),
+      target: this.target.server(address),
       role,
       clock,
       logger,

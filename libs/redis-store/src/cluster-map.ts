@@ -6,12 +6,12 @@ import { ConfigError, CoordinationUnavailableError } from '@botmesh/core'
 import type { LineContext } from './line.js'
 import { notACluster } from './layout-errors.js'
 import { RedisLink } from './redis-link.js'
-import { addressName, type ClusterTarget, type NodeAddress } from './redis-target.js'
+import { addressName, type ClusterTarget, type ServerAddress } from './redis-target.js'
 
 interface Range {
   from: number
   to: number
-  owner: NodeAddress
+  owner: ServerAddress
 }
 
 /** Nodes that are asked at once. */
@@ -20,8 +20,8 @@ const AT_ONCE = 2
 export class ClusterMap {
   private ranges: Range[] = []
   /** What single nodes said of single slots since. */
-  private readonly moves = new Map<number, NodeAddress>()
-  private known: NodeAddress[]
+  private readonly moves = new Map<number, ServerAddress>()
+  private known: ServerAddress[]
   private asking: Promise<void> | null = null
 
   constructor(
@@ -31,18 +31,18 @@ export class ClusterMap {
     this.known = [...target.seeds]
   }
 
-  ownerOf(slot: number): NodeAddress | null {
+  ownerOf(slot: number): ServerAddress | null {
     const moved = this.moves.get(slot)
     if (moved) return moved
     return this.ranges.find(({ from, to }) => from <= slot && slot <= to)?.owner ?? null
   }
 
-  moved(slot: number, owner: NodeAddress): void {
+  moved(slot: number, owner: ServerAddress): void {
     this.moves.set(slot, owner)
   }
 
   /** An address as a node names it, as it is reached from here; an empty host is the one that was asked. */
-  reach(host: string, port: number, asked: NodeAddress): NodeAddress {
+  reach(host: string, port: number, asked: ServerAddress): ServerAddress {
     return this.target.reach({ host: host === '' || host === '?' ? asked.host : host, port })
   }
 
@@ -57,7 +57,9 @@ export class ClusterMap {
 
   private async ask(timeoutMs: number): Promise<void> {
     const until = this.context.clock.monotonic() + timeoutMs
-    const names = new Map([...this.known, ...this.target.seeds].map((node) => [addressName(node), node]))
+    const names = new Map(
+      [...this.known, ...this.target.seeds].map((server) => [addressName(server), server]),
+    )
     const nodes = [...names.values()]
     let last: unknown
     for (let at = 0; at < nodes.length; at += AT_ONCE) {
@@ -66,10 +68,10 @@ export class ClusterMap {
       const asked = nodes.slice(at, at + AT_ONCE)
       // Each round leaves time for the next ones.
       const ms = Math.max(leftMs / 3, Math.min(leftMs, 100))
-      const answers = asked.map((node) => this.askNode(node, ms))
+      const answers = asked.map((server) => this.askOne(server, ms))
       try {
-        const { node, slots } = await Promise.any(answers)
-        return this.take(slots, node)
+        const { server, slots } = await Promise.any(answers)
+        return this.take(slots, server)
       } catch (error) {
         const reasons = error instanceof AggregateError ? error.errors : [error]
         last = reasons.find((one) => one instanceof ConfigError) ?? reasons[0]
@@ -84,15 +86,15 @@ export class ClusterMap {
     })
   }
 
-  private async askNode(
-    node: NodeAddress,
+  private async askOne(
+    server: ServerAddress,
     timeoutMs: number,
-  ): Promise<{ node: NodeAddress; slots: unknown }> {
+  ): Promise<{ server: ServerAddress; slots: unknown }> {
     const { clock, logger } = this.context
-    const link = new RedisLink({ target: this.target.node(node), role: 'topology', clock, logger })
+    const link = new RedisLink({ target: this.target.server(server), role: 'topology', clock, logger })
     try {
       await link.open(timeoutMs)
-      return { node, slots: await link.call('cluster', ['SLOTS'], timeoutMs) }
+      return { server, slots: await link.call('cluster', ['SLOTS'], timeoutMs) }
     } catch (error) {
       const cause = error instanceof Error ? error.cause : undefined
       if (cause instanceof Error && /cluster support disabled/.test(cause.message))
@@ -103,9 +105,9 @@ export class ClusterMap {
     }
   }
 
-  private take(slots: unknown, asked: NodeAddress): void {
+  private take(slots: unknown, asked: ServerAddress): void {
     const ranges: Range[] = []
-    const known = new Map<string, NodeAddress>()
+    const known = new Map<string, ServerAddress>()
     for (const row of Array.isArray(slots) ? (slots as unknown[]) : []) {
       if (!Array.isArray(row)) continue
       const [from, to, ...nodes] = row as [number, number, ...[string | null, number][]]

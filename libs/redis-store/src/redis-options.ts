@@ -12,7 +12,7 @@ import {
   settingsTarget,
   urlTarget,
   type ClusterTarget,
-  type NodeAddress,
+  type ServerAddress,
   type Target,
 } from './redis-target.js'
 
@@ -24,9 +24,9 @@ export interface RedisOptions {
   /** An ioredis client (`Redis` or `Cluster`) whose settings are used on connections of our own. */
   client?: Redis | Cluster
   /** Nodes of a Redis Cluster: one that answers is enough. Implies layout `'cluster'`. */
-  cluster?: readonly Partial<NodeAddress>[]
+  cluster?: readonly Partial<ServerAddress>[]
   /** Sentinels that say which server is the primary of `name`. */
-  sentinels?: readonly Partial<NodeAddress>[]
+  sentinels?: readonly Partial<ServerAddress>[]
   /** Name of the primary that the Sentinels watch. */
   name?: string
   /** With `cluster` and `sentinels`: credentials of the servers. */
@@ -42,7 +42,7 @@ export interface RedisOptions {
   /** With `sentinels`: TLS to the Sentinels, with these settings. */
   sentinelTLS?: ConnectionOptions
   /** With `cluster` and `sentinels`: how `host:port`, as the servers name each other, is reached from here. */
-  natMap?: Readonly<Record<string, NodeAddress>>
+  natMap?: Readonly<Record<string, ServerAddress>>
   /** Two prefixes never see each other (C4). Default `botmesh`. */
   prefix?: string
   /** How keys are laid out. `'single'` (default): one server, standalone or behind Sentinel. `'cluster'`: a Redis
@@ -133,7 +133,7 @@ function readLayout({ layout: given, cluster, shards }: RedisOptions): Layout {
 function readTarget(owner: string, options: RedisOptions, layout: Layout['layout']): Target {
   const { url, client, cluster, sentinels } = options
   if (client !== undefined) return readClient(client, layout)
-  if (cluster !== undefined) return clusterOf(readNodes('cluster', cluster, 6379), options)
+  if (cluster !== undefined) return clusterOf(readServers('cluster', cluster, 6379), options)
   if (sentinels !== undefined) return readSentinels(options, layout)
   if (url === undefined || url === '') {
     throw new ConfigError(
@@ -162,9 +162,9 @@ function readUrl(url: unknown, layout: Layout['layout']): Target {
     host: bare(new URL(one).hostname),
     port: Number(new URL(one).port || 6379),
   }))
-  return clusterTarget(seeds, (node, own) => {
+  return clusterTarget(seeds, (server, own) => {
     const at = new URL(first)
-    at.host = addressName(node)
+    at.host = addressName(server)
     return new Redis(at.href, own)
   })
 }
@@ -212,7 +212,7 @@ function readClient(client: unknown, layout: Layout['layout']): Target {
   if (layout === 'single') return clientTarget(redis)
   const { host = 'localhost', port = 6379, sentinels, path } = redis.options
   if (sentinels || path) throw notACluster(path ?? 'Sentinels')
-  return clusterTarget([{ host, port }], (node, own) => redis.duplicate({ ...own, ...node }))
+  return clusterTarget([{ host, port }], (server, own) => redis.duplicate({ ...own, ...server }))
 }
 
 /** A cluster client's nodes and settings; it is not used itself. */
@@ -222,28 +222,28 @@ function targetOfCluster(client: Cluster): ClusterTarget {
   const { redisOptions = {}, natMap } = client.options
   const reach = typeof natMap === 'function' ? natMap : (name: string) => natMap?.[name]
   return clusterTarget(
-    startupNodes.map(startupNode),
-    (node, own) => new Redis({ ...redisOptions, ...own, ...node }),
-    (node) => reach(`${node.host}:${node.port}`) ?? node,
+    startupNodes.map(seedAddress),
+    (server, own) => new Redis({ ...redisOptions, ...own, ...server }),
+    (server) => reach(`${server.host}:${server.port}`) ?? server,
   )
 }
 
-function startupNode(node: unknown): NodeAddress {
-  if (typeof node === 'number') return { host: '127.0.0.1', port: node }
-  if (typeof node === 'string') {
-    const url = new URL(node.includes('://') ? node : `redis://${node}`)
+function seedAddress(server: unknown): ServerAddress {
+  if (typeof server === 'number') return { host: '127.0.0.1', port: server }
+  if (typeof server === 'string') {
+    const url = new URL(server.includes('://') ? server : `redis://${server}`)
     return { host: bare(url.hostname), port: Number(url.port || 6379) }
   }
-  const { host, port } = node as Partial<Record<keyof NodeAddress, string | number>>
+  const { host, port } = server as Partial<Record<keyof ServerAddress, string | number>>
   return { host: String(host ?? '127.0.0.1'), port: Number(port ?? 6379) }
 }
 
-function clusterOf(seeds: readonly NodeAddress[], options: RedisOptions): ClusterTarget {
+function clusterOf(seeds: readonly ServerAddress[], options: RedisOptions): ClusterTarget {
   const { natMap } = options
   return clusterTarget(
     seeds,
-    (node, own) => new Redis({ ...credentialsOf(options), ...own, ...node }),
-    (node) => natMap?.[`${node.host}:${node.port}`] ?? node,
+    (server, own) => new Redis({ ...credentialsOf(options), ...own, ...server }),
+    (server) => natMap?.[`${server.host}:${server.port}`] ?? server,
   )
 }
 
@@ -259,7 +259,7 @@ function readSentinels(options: RedisOptions, layout: Layout['layout']): Target 
   const { sentinels = [], name, sentinelUsername, sentinelPassword, sentinelTLS, db, natMap, tls } = options
   if (layout === 'cluster') throw notACluster('Sentinels')
   return settingsTarget({
-    sentinels: readNodes('sentinels', sentinels, 26379),
+    sentinels: readServers('sentinels', sentinels, 26379),
     name: requireText('name', name),
     failoverDetector: true,
     ...credentialsOf(options),
@@ -272,14 +272,14 @@ function readSentinels(options: RedisOptions, layout: Layout['layout']): Target 
   })
 }
 
-function readNodes(option: 'cluster' | 'sentinels', nodes: unknown, defaultPort: number): NodeAddress[] {
+function readServers(option: 'cluster' | 'sentinels', nodes: unknown, defaultPort: number): ServerAddress[] {
   const accepted = "a list such as [{ host: '10.0.0.1', port: " + defaultPort + ' }], not empty'
   const bad = (): ConfigError =>
     new ConfigError(`Option "${option}" is not a list of nodes; accepted: ${accepted}.`, { option, accepted })
   if (!Array.isArray(nodes) || nodes.length === 0) throw bad()
-  return nodes.map((node: unknown) => {
-    if (typeof node !== 'object' || node === null) throw bad()
-    const { host = 'localhost', port = defaultPort } = node as { host?: unknown; port?: unknown }
+  return nodes.map((server: unknown) => {
+    if (typeof server !== 'object' || server === null) throw bad()
+    const { host = 'localhost', port = defaultPort } = server as { host?: unknown; port?: unknown }
     if (typeof host !== 'string' || host === '' || typeof port !== 'number') throw bad()
     return { host, port }
   })

@@ -4,7 +4,7 @@
  */
 import { Redis, type RedisOptions as ClientOptions } from 'ioredis'
 
-export interface NodeAddress {
+export interface ServerAddress {
   host: string
   port: number
 }
@@ -25,10 +25,10 @@ export interface ClusterTarget {
   readonly name: string
   readonly identity: string
   /** Nodes to ask first for all others. */
-  readonly seeds: readonly NodeAddress[]
-  node(address: NodeAddress): ServerTarget
+  readonly seeds: readonly ServerAddress[]
+  server(address: ServerAddress): ServerTarget
   /** How a node that names itself so is reached from here. */
-  reach(address: NodeAddress): NodeAddress
+  reach(address: ServerAddress): ServerAddress
 }
 
 export type Target = ServerTarget | ClusterTarget
@@ -52,7 +52,7 @@ export function ownSettings(role: string): ClientOptions {
   }
 }
 
-export function addressName({ host, port }: NodeAddress): string {
+export function addressName({ host, port }: ServerAddress): string {
   return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`
 }
 
@@ -97,8 +97,8 @@ function namesOf(options: ClientOptions): { name: string; identity: string } {
 
 /** @param connect a client for one node. */
 export function clusterTarget(
-  seeds: readonly NodeAddress[],
-  connect: (address: NodeAddress, own: ClientOptions) => Redis,
+  seeds: readonly ServerAddress[],
+  connect: (address: ServerAddress, own: ClientOptions) => Redis,
   reach: ClusterTarget['reach'] = (address) => address,
 ): ClusterTarget {
   const names = seeds.map(addressName)
@@ -108,7 +108,7 @@ export function clusterTarget(
     identity: `cluster:${names.toSorted().join(',')}`,
     seeds,
     reach,
-    node: (address) => {
+    server: (address) => {
       const name = addressName(address)
       return { kind: 'server', name, identity: name, make: (own) => connect(address, own) }
     },
