@@ -58,7 +58,7 @@ export class ImapSession extends Session {
   noteAnswered(messageId: string): void {
     const { open } = this
     if (open === undefined || this.halt.aborted) return
-    const mark = open.markAnswered(messageId).then(
+    const mark = open.markAnswered(messageId, this.reader.numberOf(messageId)).then(
       () => {},
       (error: unknown) =>
         this.log('debug', { reason: this.reasonOf(error) }, 'a mail could not be marked as answered'),

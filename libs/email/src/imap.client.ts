@@ -109,9 +109,12 @@ export class ImapClient {
     if (uids.length > 0) await this.flag(uids, ['\\Seen', DONE])
   }
 
-  /** Marks the mail with this Message-ID as answered. @returns false if it is not in the mailbox. */
-  async markAnswered(messageId: string): Promise<boolean> {
-    const uids = await this.withId(messageId)
+  /**
+   * Marks a mail as answered. @returns false if it is not in the mailbox.
+   * @param known its number, if that is known: looking for a Message-ID takes long in a large mailbox
+   */
+  async markAnswered(messageId: string, known: number | null): Promise<boolean> {
+    const uids = known === null ? await this.withId(messageId) : [known]
     if (uids.length > 0) await this.flag(uids, ['\\Answered', '\\Seen', DONE])
     return uids.length > 0
   }

@@ -35,7 +35,7 @@ interface ClientError {
 export function judgeMailbox(
   error: unknown,
   server: ServerSettings & { mailbox: string },
-  secrets: readonly string[],
+  secrets: ReadonlySet<string>,
 ): MailboxFailure {
   const failed = error as ClientError
   const place = `${server.host}:${server.port}`
@@ -139,7 +139,7 @@ function adviceFor(code: number, smtp: ServerSettings): string {
 }
 
 /** Cuts secrets out, also as they are written on the wire. */
-export function clean(text: string, secrets: readonly string[]): string {
+export function clean(text: string, secrets: ReadonlySet<string>): string {
   let cleaned = text
   for (const secret of secrets) {
     for (const form of [secret, Buffer.from(secret).toString('base64')])

@@ -24,8 +24,8 @@ interface Read {
 export class MailboxReader {
   /** Accepted or ignored, but not marked: the mark failed. Not handed over again. */
   private readonly unmarked = new Set<number>()
-  /** Message-IDs that were dealt with in this session: what comes again after the marks were lost. */
-  private readonly dealtWith = new Set<string>()
+  /** Message-IDs that were dealt with in this session, for what comes again after the marks were lost; by number. */
+  private readonly dealtWith = new Map<string, number | null>()
 
   constructor(
     private readonly parts: SessionParts,
@@ -36,6 +36,12 @@ export class MailboxReader {
   /** The mailbox was made anew. */
   forgetNumbers(): void {
     this.unmarked.clear()
+    for (const id of this.dealtWith.keys()) this.dealtWith.set(id, null)
+  }
+
+  /** The number of a mail that came in; null if it is not known. */
+  numberOf(messageId: string): number | null {
+    return this.dealtWith.get(messageId) ?? null
   }
 
   /** @returns false if the runtime did not accept everything. @throws what the connection throws */
@@ -78,7 +84,7 @@ export class MailboxReader {
     for (const { uid, mail } of read) {
       if (refused.includes(uid)) continue
       done.push(uid)
-      if (mail !== null) this.remember(mail.id)
+      if (mail !== null) this.remember(mail.id, uid)
     }
     await this.mark(client, done)
     return refused
@@ -121,9 +127,9 @@ export class MailboxReader {
     for (const uid of uids) this.unmarked.delete(uid)
   }
 
-  private remember(id: string): void {
-    this.dealtWith.add(id)
-    const [oldest] = this.dealtWith
+  private remember(id: string, uid: number): void {
+    this.dealtWith.set(id, uid)
+    const [oldest] = this.dealtWith.keys()
     if (this.dealtWith.size > MAX_REMEMBERED && oldest !== undefined) this.dealtWith.delete(oldest)
   }
 

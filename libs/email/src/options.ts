@@ -105,8 +105,8 @@ export interface EmailSettings {
   maxAttachmentBytes: number
   maxRepliesPerThread: number
   uncertainSends: 'skip' | 'resend'
-  /** What no log and no error may show. */
-  secrets: readonly string[]
+  /** What no log and no error may show; tokens are added as they are asked for. */
+  secrets: ReadonlySet<string>
 }
 
 const KNOWN = [
@@ -128,6 +128,7 @@ const KNOWN = [
   'uncertainSends',
 ] as const satisfies readonly (keyof EmailOptions)[]
 const KNOWN_SERVER = ['host', 'port', 'security', 'user', 'password', 'accessToken', 'ca'] as const
+const PORTS = { imap: { tls: 993, other: 143 }, smtp: { tls: 465, other: 587 } }
 const NOTICED_MS = 60_000
 const SECRET_CHARS = 16
 
@@ -135,9 +136,11 @@ const SECRET_CHARS = 16
 export function readOptions(options: EmailOptions): EmailSettings {
   refuseUnknownOptions('EmailProvider', options, KNOWN)
   const address = requireAddress('address', options.address)
-  const imap = options.imap === undefined ? null : readImap(options.imap, address)
-  const smtp = readServer('smtp', options.smtp, address, { tls: 465, other: 587 })
+  const secrets = new Set<string>()
+  const imap = options.imap === undefined ? null : readImap(options.imap, address, secrets)
+  const smtp = readServer('smtp', options.smtp, address, secrets)
   const webhook = readWebhook(options)
+  if (webhook !== null) secrets.add(webhook.secret)
   const checkMs = parseDuration('checkMs', options.checkMs ?? '25s', { minMs: 50 })
   const answerMs = parseDuration('answerMs', options.answerMs ?? '10s', { minMs: 50 })
   if (checkMs + answerMs >= NOTICED_MS) {
@@ -163,13 +166,17 @@ export function readOptions(options: EmailOptions): EmailSettings {
     maxAttachmentBytes: requireCount('maxAttachmentBytes', options.maxAttachmentBytes ?? 10 * 1024 * 1024, 1),
     maxRepliesPerThread: requireCount('maxRepliesPerThread', options.maxRepliesPerThread ?? 30, 1),
     uncertainSends: requireOneOf('uncertainSends', options.uncertainSends ?? 'skip', ['skip', 'resend']),
-    secrets: [imap?.password, smtp.password, webhook?.secret].filter((one) => typeof one === 'string'),
+    secrets,
   }
 }
 
-function readImap(imap: NonNullable<EmailOptions['imap']>, address: string): EmailSettings['imap'] {
+function readImap(
+  imap: NonNullable<EmailOptions['imap']>,
+  address: string,
+  secrets: Set<string>,
+): EmailSettings['imap'] {
   const { mailbox = 'INBOX', ...server } = imap
-  const settings = readServer('imap', server, address, { tls: 993, other: 143 })
+  const settings = readServer('imap', server, address, secrets)
   if (settings.password === null && settings.accessToken === null) {
     refuse('imap.password', imap.password, 'a password, or an accessToken (is the environment variable set?)')
   }
@@ -189,7 +196,7 @@ function readServer(
   option: 'imap' | 'smtp',
   server: MailServer,
   address: string,
-  ports: { tls: number; other: number },
+  secrets: Set<string>,
 ): ServerSettings {
   if (typeof server !== 'object' || server === null) refuse(option, server, '{ host, password, … }')
   refuseUnknownOptions(
@@ -206,13 +213,14 @@ function readServer(
     refuse(`${option}.${name}`, name === 'password' ? hidden(value) : value, message)
   }
   const { host, port, security, user, password, ca } = read.data
-  const token = readToken(option, accessToken)
+  if (password !== undefined) secrets.add(password)
+  const token = readToken(option, accessToken, secrets)
   if (token !== null && password !== undefined) {
     refuse(`${option}.accessToken`, '(hidden)', 'nothing where a password is given')
   }
   return {
     ...{ host, security },
-    port: port ?? (security === 'tls' ? ports.tls : ports.other),
+    port: port ?? PORTS[option][security === 'tls' ? 'tls' : 'other'],
     user: user ?? address,
     password: password ?? null,
     accessToken: token,
@@ -220,11 +228,24 @@ function readServer(
   }
 }
 
-function readToken(option: string, token: MailServer['accessToken']): ServerSettings['accessToken'] {
+function readToken(
+  option: string,
+  token: MailServer['accessToken'],
+  secrets: Set<string>,
+): ServerSettings['accessToken'] {
   if (token === undefined) return null
-  if (typeof token === 'function') return async () => token()
-  if (typeof token === 'string' && token !== '') return async () => token
-  return refuse(`${option}.accessToken`, hidden(token), 'a token, or a function that returns one')
+  if (typeof token !== 'function' && (typeof token !== 'string' || token === '')) {
+    return refuse(`${option}.accessToken`, hidden(token), 'a token, or a function that returns one')
+  }
+  let last = ''
+  return async () => {
+    const fresh = typeof token === 'string' ? token : await token()
+    // Those of an hour ago are of no use to anybody: only the last one is kept.
+    secrets.delete(last)
+    secrets.add(fresh)
+    last = fresh
+    return fresh
+  }
 }
 
 function readWebhook({ webhook, imap }: EmailOptions): EmailSettings['webhook'] {

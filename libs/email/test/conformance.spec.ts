@@ -4,6 +4,7 @@ import type { WebhookRequest } from '@botmesh/core'
 import { providerSuite, type ProviderBed } from '@botmesh/core/testing'
 import { EmailProvider, readMail } from '@botmesh/email'
 import { MailSystem } from '../../../test/doubles/mail-system.js'
+import { MAIL_PASSWORD, startFaultProxy } from '../../../test/support/index.js'
 import { ANA, freshAddress, mailOf, mailboxBot, watchConnections } from './mails.js'
 
 const SECRET = 'a-secret-of-the-webhook'
@@ -40,17 +41,29 @@ providerSuite(
   { describe, it, expect },
   {
     name: 'E-mail from a mailbox',
-    guarantees: { ...COMMON, connects: true },
+    guarantees: { ...COMMON, connects: true, reconnects: true, refusesCredentials: true },
     bed: async () => {
       const address = freshAddress()
       const { write, ...user } = userSide(address)
-      const connections = watchConnections(() => system.dovecot.port)
+      const proxy = await startFaultProxy({ to: { port: system.dovecot.port } })
+      const connections = watchConnections(() => proxy.port)
+      const imap = { ...system.imap, port: proxy.port }
+      const wrong = 'not-the-password'
       return {
         ...user,
-        provider: mailboxBot(system, { address }),
+        provider: mailboxBot(system, { address, imap }),
+        refused: () => mailboxBot(system, { address, imap: { ...imap, password: wrong } }),
+        outage: () => {
+          proxy.cut()
+          return () => proxy.heal()
+        },
+        secrets: [wrong, MAIL_PASSWORD, system.smtp.password],
         connections: connections.open,
         userWrites: (body) => system.deliver(address, write(body)),
-        close: async () => connections.stop(),
+        close: async () => {
+          connections.stop()
+          await proxy.stop()
+        },
       }
     },
   },

@@ -1,6 +1,9 @@
 /** The mailbox: marks, hand-over, silence, refusals; against Dovecot, through a proxy that goes wrong on command. */
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals'
+import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
+import { readFile, readdir, rm, writeFile } from 'node:fs/promises'
+import { connect, createServer, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { CoordinationUnavailableError, ProviderError } from '@botmesh/core'
 import { RecordingSink } from '@botmesh/core/testing'
@@ -110,10 +113,12 @@ describe('issue 5: mail comes in and is marked', () => {
     await system.deliver(address, mail)
     await sink.until(() => sink.messages.length > 0)
     await waitFor(async () => (await system.flags(address))[0]!.length === 2, { what: 'it is marked' })
+    proxy.cut()
+    await sink.until(() => one.state.status === 'closed')
     await remakeMailbox()
     await system.deliver(address, mail)
     await system.deliver(address, mailOf({ body: 'otra' }))
-    proxy.reset()
+    proxy.heal()
     await sink.until(() => sink.messages.length > 1)
     expect(sink.bodies).toEqual(['una vez', 'otra'])
     expect(sink.logs.some(({ message }) => message.includes('UIDVALIDITY'))).toBe(true)
@@ -170,26 +175,25 @@ describe('issue 5: mail comes in and is marked', () => {
   })
 })
 
+/** Another UIDVALIDITY, and the marks are gone: what is left of a mailbox that was restored from a copy. */
 async function remakeMailbox(): Promise<void> {
-  // Dovecot keeps UIDVALIDITY in a file of its own beside the mail.
   const dir = join(system.dovecot.dir, 'mail', address)
-  const { rm } = await import('node:fs/promises')
-  await system.inMailbox(address, async (flow) => {
-    await flow.messageDelete('1:*')
-  })
-  for (const name of [
-    'dovecot-uidlist',
-    'dovecot-uidvalidity',
-    'dovecot.index.log',
-    'dovecot.index.cache',
-    'dovecot.index',
-  ]) {
-    await rm(join(dir, name), { force: true })
+  const validity = () =>
+    system.inMailbox(address, async ({ mailbox }) => (mailbox === false ? null : mailbox.uidValidity))
+  const before = await validity()
+  const remade = async () => {
+    await system.inMailbox(address, (flow) => flow.messageDelete('1:*'))
+    const list = await readFile(join(dir, 'dovecot-uidlist'), 'utf8')
+    await writeFile(
+      join(dir, 'dovecot-uidlist'),
+      list.replace(/V(\d+)/, (_all, old) => `V${Number(old) + 77}`),
+    )
+    for (const name of await readdir(dir)) {
+      if (name.startsWith('dovecot.index')) await rm(join(dir, name), { force: true })
+    }
+    return (await validity()) !== before
   }
-  const { readdir } = await import('node:fs/promises')
-  for (const name of await readdir(dir)) {
-    if (name.startsWith('dovecot-uidvalidity')) await rm(join(dir, name))
-  }
+  await waitFor(remade, { what: 'the mailbox is made anew' })
 }
 
 describe('scenario 24: the mailbox goes silent', () => {
@@ -208,6 +212,18 @@ describe('scenario 24: the mailbox goes silent', () => {
     await sink.until(() => sink.messages.length > 0)
     expect(sink.bodies).toEqual(['en silencio'])
     expect(proxy.connections()).toBe(1)
+  })
+
+  it('a connection that works, but over which nothing is told any more: the mailbox is asked all the same', async () => {
+    const deaf = await startDeafLine(system.dovecot.port)
+    const one = bot({ imap: { ...system.imap, port: deaf.port }, checkMs: 800 })
+    const sink = await started(one)
+    await system.deliver(address, mailOf({ body: 'sin aviso' }))
+    await sink.until(() => sink.messages.length > 0)
+    expect(deaf.swallowed()).toBeGreaterThan(0)
+    expect(sink.states.map(({ status }) => status)).toEqual(['connecting', 'open'])
+    await one.stop()
+    deaf.stop()
   })
 
   it('a server that is frozen: reported as closed, and open again once it goes on', async () => {
@@ -230,8 +246,25 @@ describe('scenario 24: the mailbox goes silent', () => {
   })
 })
 
+/** Passes on everything but what an idle mailbox is told of by itself. */
+async function startDeafLine(port: number) {
+  let swallowed = 0
+  const server = createServer((client) => {
+    const upstream = connect(port, '127.0.0.1')
+    client.pipe(upstream)
+    upstream.on('data', (data) => {
+      if (/^\* \d+ (EXISTS|RECENT)\r\n(\* \d+ RECENT\r\n)?$/.test(data.toString())) swallowed += 1
+      else client.write(data)
+    })
+    upstream.on('end', () => client.end())
+    for (const socket of [client, upstream]) socket.on('error', () => client.destroy())
+  })
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  const address = server.address() as AddressInfo
+  return { port: address.port, swallowed: () => swallowed, stop: () => void server.close() }
+}
+
 async function processesIn({ dovecot }: MailSystem): Promise<number[]> {
-  const { readdir, readFile } = await import('node:fs/promises')
   const pids = [dovecot.pid]
   for (const name of await readdir('/proc')) {
     if (!/^\d+$/.test(name)) continue
