@@ -1,13 +1,14 @@
 /**
- * A local double of Meta's Graph API as the WhatsApp Cloud API uses it: takes messages, media uploads and media
- * look-ups, keeps a log of what was sent, answers with scripted errors, and signs webhook bodies as Meta does.
- * Plain node:http, no dependency: tests and the demo run it.
+ * A local double of Meta's Graph API as WhatsApp's Cloud API, Messenger and Instagram use it: takes messages, uploads
+ * and media look-ups, keeps a log of what was sent, answers with scripted errors, and signs webhook bodies as Meta
+ * does. Plain node:http, no dependency: tests and the demo run it.
  */
 import { createHmac } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { HttpDouble, readAll, replyJson, textOf } from './http-double.js'
+import { refusalOf, type PageRules } from './page-rules.js'
 
-/** A call of `/messages` that was taken (read marks included). */
+/** A call of `/messages` that was taken (read marks and sender actions included). */
 export interface GraphSend {
   /** Milliseconds of a monotonic clock. */
   at: number
@@ -26,6 +27,7 @@ export type GraphFault =
       kind: 'error'
       status: number
       code?: number
+      subcode?: number
       message?: string
       details?: string
       isTransient?: boolean
@@ -41,18 +43,33 @@ export type GraphFault =
 export class GraphApiDouble extends HttpDouble {
   readonly sends: GraphSend[] = []
   readonly readMarks: GraphSend[] = []
-  readonly uploads: { id: string; type: string; bytes: number }[] = []
+  /** Of pages: typing and read marks. */
+  readonly actions: GraphSend[] = []
+  readonly uploads: { id: string; type: string; bytes: number; form?: string }[] = []
   /** Every request line, faulty ones included. */
   readonly requests: string[] = []
   /** Files that users "sent": id → content. */
   readonly files = new Map<string, { data: Uint8Array; mimeType: string }>()
 
+  /** What came as authorization with each request for a file. */
+  readonly fileTokens: (string | undefined)[] = []
+
   private readonly faults: GraphFault[] = []
   private serial = 0
 
-  /** @param options.accessToken if given, another token is refused with code 190. */
-  constructor(private readonly options: { accessToken?: string } = {}) {
+  private revoked = false
+
+  /**
+   * @param options.accessToken if given, another token is refused with code 190.
+   * @param options.rules what a page's messages must keep to; what breaks them is refused as the platform does.
+   */
+  constructor(private readonly options: { accessToken?: string; rules?: PageRules } = {}) {
     super()
+  }
+
+  /** From now on the token is good for nothing. */
+  revokeToken(): void {
+    this.revoked = true
   }
 
   /** Scripts the next calls, one fault each. */
@@ -70,7 +87,10 @@ export class GraphApiDouble extends HttpDouble {
     this.requests.push(`${request.method} ${request.url}`)
     const url = new URL(request.url ?? '/', this.url)
     const file = /^\/files\/(.+)$/.exec(url.pathname)
-    if (file !== null) return this.sendFile(decodeURIComponent(file[1]!), response)
+    if (file !== null) {
+      this.fileTokens.push(request.headers.authorization)
+      return this.sendFile(decodeURIComponent(file[1]!), response)
+    }
     const { accessToken } = this.options
     if (accessToken !== undefined && request.headers.authorization !== `Bearer ${accessToken}`) {
       const given = (request.headers.authorization ?? '').replace(/^Bearer /, '')
@@ -79,6 +99,15 @@ export class GraphApiDouble extends HttpDouble {
         status: 401,
         code: 190,
         message: `Malformed access token ${given}`,
+      })
+    }
+    if (this.revoked) {
+      return refuse(response, {
+        kind: 'error',
+        status: 401,
+        code: 190,
+        subcode: 460,
+        message: 'Session has ended',
       })
     }
     const fault = this.faults.shift()
@@ -92,12 +121,22 @@ export class GraphApiDouble extends HttpDouble {
   private take(request: IncomingMessage, url: URL, body: Buffer): { status: number; json: object } {
     const [, version = '', phoneNumberId = '', edge] = url.pathname.split('/')
     if (request.method === 'POST' && edge === 'messages') {
-      return { status: 200, json: this.takeMessage(version, phoneNumberId, body, request) }
+      return this.takeMessage(version, phoneNumberId, body, request)
     }
     if (request.method === 'POST' && edge === 'media') {
       const id = `media-${++this.serial}`
       this.uploads.push({ id, type: String(request.headers['content-type']), bytes: body.length })
       return { status: 200, json: { id } }
+    }
+    if (request.method === 'POST' && edge === 'message_attachments') {
+      const id = String(99_000 + ++this.serial)
+      this.uploads.push({
+        id,
+        type: String(request.headers['content-type']),
+        bytes: body.length,
+        form: body.toString('latin1'),
+      })
+      return { status: 200, json: { attachment_id: id } }
     }
     const file = this.files.get(decodeURIComponent(phoneNumberId))
     if (request.method === 'GET' && file !== undefined) {
@@ -110,20 +149,45 @@ export class GraphApiDouble extends HttpDouble {
     }
   }
 
-  private takeMessage(version: string, phoneNumberId: string, raw: Buffer, request: IncomingMessage): object {
+  private takeMessage(
+    version: string,
+    account: string,
+    raw: Buffer,
+    request: IncomingMessage,
+  ): { status: number; json: object } {
     const body = JSON.parse(raw.toString()) as Record<string, unknown>
-    const id = `wamid.DOUBLE${++this.serial}`
+    const recipient = body['recipient'] as { id?: string } | undefined
+    const ofPage = typeof recipient === 'object'
     const send: GraphSend = {
       at: performance.now(),
-      id,
-      phoneNumberId,
+      id: `${ofPage ? 'm_' : 'wamid.'}DOUBLE${++this.serial}`,
+      phoneNumberId: account,
       version,
-      to: textOf(body['to']),
-      type: textOf(body['type']),
+      to: ofPage ? textOf(recipient.id) : textOf(body['to'] ?? body['recipient']),
+      type: ofPage ? 'page' : textOf(body['type']),
       body,
       authorization: request.headers.authorization ?? '',
     }
-    if (body['status'] === 'read') {
+    return ofPage ? this.takeOfPage(send) : { status: 200, json: this.takeOfNumber(send) }
+  }
+
+  private takeOfPage(send: GraphSend): { status: number; json: object } {
+    const { rules } = this.options
+    const message = rules && refusalOf(send.body, rules)
+    if (message !== undefined) {
+      return { status: 400, json: { error: { message, type: 'OAuthException', code: 100 } } }
+    }
+    if (send.body['sender_action'] !== undefined) {
+      this.actions.push(send)
+      return { status: 200, json: { recipient_id: send.to } }
+    }
+    this.sends.push(send)
+    this.wake()
+    return { status: 200, json: { recipient_id: send.to, message_id: send.id } }
+  }
+
+  private takeOfNumber(send: GraphSend): object {
+    if (send.body['status'] === 'read') {
       this.readMarks.push(send)
       return { success: true }
     }
@@ -132,7 +196,7 @@ export class GraphApiDouble extends HttpDouble {
     return {
       messaging_product: 'whatsapp',
       contacts: [{ input: send.to, wa_id: send.to.replace(/\D/g, '') }],
-      messages: [{ id }],
+      messages: [{ id: send.id }],
     }
   }
 
@@ -181,6 +245,27 @@ export function metaText(from: string, id: string, body: string, timestamp = 1_7
   return { from, id, timestamp: String(timestamp), type: 'text', text: { body } }
 }
 
+/** A webhook body of Messenger (`page`) or Instagram, holding the given events. @param time milliseconds. */
+export function pageWebhookBody(
+  object: string,
+  accountId: string,
+  messaging: readonly object[],
+  time = 1_767_225_600_000,
+): string {
+  return JSON.stringify({ object, entry: [{ id: accountId, time, messaging }] })
+}
+
+/** A text message in the form of Messenger and Instagram. @param timestamp milliseconds since the epoch. */
+export function pageText(
+  from: string,
+  accountId: string,
+  mid: string,
+  text: string,
+  timestamp = 1_767_225_600_000,
+): object {
+  return { sender: { id: from }, recipient: { id: accountId }, timestamp, message: { mid, text } }
+}
+
 function refuse(response: ServerResponse, fault: GraphFault & { kind: 'error' }): void {
   if (fault.text !== undefined) {
     response.writeHead(fault.status, { 'content-type': 'text/html', ...fault.headers }).end(fault.text)
@@ -190,6 +275,7 @@ function refuse(response: ServerResponse, fault: GraphFault & { kind: 'error' })
     message: fault.message ?? `(#${fault.code ?? 0}) scripted by the double`,
     type: 'OAuthException',
     code: fault.code,
+    error_subcode: fault.subcode,
     is_transient: fault.isTransient,
     error_data:
       fault.details === undefined ? undefined : { messaging_product: 'whatsapp', details: fault.details },

@@ -65,6 +65,12 @@ const deliverySchema = z.object({ mids: z.array(text).catch([]).default([]), wat
 const readSchema = z.object({ mid: optional, watermark: moment })
 const enforcementSchema = z.object({ action: text, reason: text.catch('') })
 
+/** `parsePage` for one messenger: what its package calls `parseInbound`. @param options.edits default `'ignore'`. */
+export function inboundParser(platform: PagePlatform) {
+  return (body: unknown, accountId: string, options: Partial<Pick<PageContext, 'edits'>> = {}): PageEvent[] =>
+    parsePage(body, { platform, accountId, edits: options.edits ?? 'ignore' })
+}
+
 /** Events of one webhook body, in the platform's order. Never throws. */
 export function parsePage(body: unknown, context: PageContext): PageEvent[] {
   const envelope = envelopeSchema.safeParse(body)

@@ -49,6 +49,16 @@ export function renderPage(to: SendTarget, content: OutgoingContent, options: Pa
   }))
 }
 
+/** `renderPage` for one messenger: what its package calls `renderOutbound`. @param options.longText default `'split'`. */
+export function outboundRenderer(platform: PagePlatform) {
+  return (
+    provider: string,
+    to: SendTarget,
+    content: OutgoingContent,
+    options: Partial<Pick<PageRenderOptions, 'longText'>> = {},
+  ): Body[] => renderPage(to, content, { provider, platform, longText: options.longText ?? 'split' })
+}
+
 /** The body that shows "typing…", or the mark that all was read. */
 export function renderAction(to: SendTarget, action: 'typing_on' | 'typing_off' | 'mark_seen'): Body {
   return { recipient: { id: to.chatId }, sender_action: action }

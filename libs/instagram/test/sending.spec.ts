@@ -1,0 +1,5 @@
+/** Sending to Instagram, against the double. */
+import { pageSendingSuite } from '../../../test/support/page-transport/sending.suite.js'
+import { fixture } from './fixture.js'
+
+pageSendingSuite(fixture)

@@ -1,0 +1,5 @@
+/** Sending to Messenger, against the double. */
+import { pageSendingSuite } from '../../../test/support/page-transport/sending.suite.js'
+import { fixture } from './fixture.js'
+
+pageSendingSuite(fixture)
