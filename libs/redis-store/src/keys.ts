@@ -30,11 +30,14 @@ export class ShardKeys {
   readonly base: string
   /** The shard's main hash, and KEYS 1 of every script: it says which hash slot all others are in. */
   readonly holders: string
+  /** The highest fence of a lock. */
+  readonly lockFence: string
 
   constructor(prefix: string, tag = MESH_TAG) {
     this.slot = slotOf(tag)
     this.base = `${encodeURIComponent(prefix)}:{${tag}}:`
     this.holders = `${this.base}holders`
+    this.lockFence = `${this.base}fence`
   }
 
   /** Channel that tells a session of its grants. */

@@ -57,6 +57,24 @@ export function asConfigError(error: unknown): ConfigError | null {
   return null
 }
 
+/** The client notes on its errors what was sent: the credentials of a handshake, a user's messages. Only its name stays. */
+function discreet(error: unknown): unknown {
+  for (let one = error; one instanceof Error; one = one.cause) {
+    const { command } = one as { command?: { name?: unknown } }
+    if (command) Object.assign(one, { command: { name: command.name } })
+  }
+  return error
+}
+
+/** The reply; what is thrown does not say what was sent. */
+async function told<T>(reply: Promise<T>): Promise<T> {
+  try {
+    return await reply
+  } catch (error) {
+    throw discreet(error)
+  }
+}
+
 /** The server cannot do this as it is now; another connection may lead to one that can. */
 const NOT_HERE = /^(?:READONLY|MASTERDOWN)/
 
@@ -142,18 +160,16 @@ export class RedisLink implements Line {
 
   async subscribe(channels: readonly string[]): Promise<void> {
     const client = this.usable()
-    if (this.options.sharded) await client.ssubscribe(...channels)
-    else await client.subscribe(...channels)
+    await told(this.options.sharded ? client.ssubscribe(...channels) : client.subscribe(...channels))
   }
 
   async unsubscribe(channel: string): Promise<void> {
     const client = this.usable()
-    if (this.options.sharded) await client.sunsubscribe(channel)
-    else await client.unsubscribe(channel)
+    await told(this.options.sharded ? client.sunsubscribe(channel) : client.unsubscribe(channel))
   }
 
   async ping(): Promise<void> {
-    await this.usable().ping()
+    await told(this.usable().ping())
   }
 
   private usable(): Redis {
@@ -181,7 +197,7 @@ export class RedisLink implements Line {
         },
         (error: unknown) => {
           call.over = true
-          reject(this.unreachable(error))
+          reject(this.unreachable(discreet(error)))
           if (error instanceof Error && NOT_HERE.test(error.message)) this.renew()
         },
       )
@@ -222,6 +238,7 @@ export class RedisLink implements Line {
     const { logger, role, target, sharded } = this.options
     const client = target.make(ownSettings(role))
     client.on('error', (error: Error) => {
+      discreet(error)
       this.lastError = error
       this.noteRefusal(client, error)
       logger.debug({ err: error, connection: role }, 'the connection to Redis failed')
@@ -231,7 +248,8 @@ export class RedisLink implements Line {
       if (client !== this.client) return
       this.handshake?.cancel()
       this.handshakes = 0
-      this.lastError = null
+      // A refusal that is over counts no more.
+      this.lastError = this.refused = null
       for (const settle of [...this.waiters]) settle(null)
       this.options.onReady?.()
     })

@@ -1,4 +1,4 @@
-/** Fenced locks in Redis (S2): see `scripts/lock.lua`. What is asked for in one tick goes in one call. */
+/** Fenced locks in Redis (S2): see `scripts/lock.lua`. What is asked for in one tick goes in one call, but for the first. */
 import { ConfigError, type FencedLock, type LockStore, type Random } from '@botmesh/core'
 import { escapeName } from './keys.js'
 import type { StoreCalls } from './store-calls.js'
@@ -43,7 +43,8 @@ export class RedisLocks implements RedisLeases {
       batch = new LockBatch(calls)
       this.batches.set(calls, batch)
     }
-    return batch.add(what, `${this.kind}:${escapeName(key)}`, token, String(Math.ceil(ttlMs)))
+    const name = `${calls.options.keys.base}lock:${this.kind}:${escapeName(key)}`
+    return batch.add(what, name, token, String(Math.ceil(ttlMs)))
   }
 }
 
@@ -64,23 +65,39 @@ interface Asking {
   reject(error: unknown): void
 }
 
-/** Gathers the calls of one tick for one shard. Each is answered on its own; a lost reply concerns them all. */
+/**
+ * Calls for one shard: one that finds none in flight goes at once, the others of a tick go together. Each is answered on
+ * its own; a lost reply concerns all of its call.
+ */
 class LockBatch {
   private args: string[] = []
   private asking: Asking[] = []
+  private inFlight = 0
+  private readonly landed = (): void => {
+    this.inFlight -= 1
+  }
   private readonly flush = (): void => {
-    if (this.asking.length === 0) return
     const { args, asking } = this
+    const [first] = asking
+    if (!first) return
     this.args = []
     this.asking = []
-    this.send(args, asking).catch((error: unknown) => {
-      for (const one of asking) one.reject(error)
-    })
+    this.send(args).then(
+      (reply) => {
+        if (asking.length === 1) first.resolve(reply)
+        else for (const [n, one] of asking.entries()) one.resolve((reply as unknown[])[n])
+      },
+      (error: unknown) => {
+        for (const one of asking) one.reject(error)
+      },
+    )
   }
 
   constructor(private readonly calls: StoreCalls) {}
 
-  add(...entry: [what: string, name: string, token: string, ttlMs: string]): Promise<unknown> {
+  /** @returns the script's reply to this entry. */
+  add(...entry: [what: string, lock: string, token: string, ttlMs: string]): Promise<unknown> {
+    if (this.inFlight === 0 && this.asking.length === 0) return this.send(entry)
     return new Promise((resolve, reject) => {
       if (this.asking.length >= MOST_ENTRIES) this.flush()
       // After the promise callbacks of this tick, whose continuations ask for more.
@@ -90,9 +107,10 @@ class LockBatch {
     })
   }
 
-  private async send(args: string[], asking: readonly Asking[]): Promise<void> {
-    const { keys } = this.calls.options
-    const replies = (await this.calls.script('lock', keys.holders, [keys.base, ...args])) as unknown[]
-    for (const [n, one] of asking.entries()) one.resolve(replies[n])
+  private send(args: string[]): Promise<unknown> {
+    this.inFlight += 1
+    const reply = this.calls.script('lock', this.calls.options.keys.lockFence, args)
+    reply.then(this.landed, this.landed)
+    return reply
   }
 }

@@ -87,14 +87,12 @@ export class StoreCalls {
   }
 
   /** A script of its own; `key` is KEYS 1. */
-  async script(name: PlainScript, key: string, args: string[]): Promise<unknown> {
-    if (!this.opened) await this.open()
-    try {
-      const script = plainScript(name, this.options.place.sharded)
-      return await this.link.eval(script, ['1', key, ...args], CALL_TIMEOUT_MS)
-    } catch (error) {
+  script(name: PlainScript, key: string, args: string[]): Promise<unknown> {
+    if (!this.opened) return this.open().then(() => this.script(name, key, args))
+    const script = plainScript(name, this.options.place.sharded)
+    return this.link.eval(script, ['1', key, ...args], CALL_TIMEOUT_MS).catch((error: unknown) => {
       throw this.failure(error, name)
-    }
+    })
   }
 
   /** A plain command. @returns what the client makes of its reply. */

@@ -1,4 +1,5 @@
 /** A logger that keeps what it is told. */
+import { inspect } from 'node:util'
 import type { Logger } from '@botmesh/core'
 
 export interface RecordingLogger extends Logger {
@@ -20,14 +21,12 @@ export function recordingLogger(): RecordingLogger {
     info: at('info'),
     warn: at('warn'),
     error: at('error'),
-    text: () => lines.map((line) => `${line.level} ${line.message} ${inspect(line.details)}`).join('\n'),
+    text: () => lines.map((line) => `${line.level} ${line.message} ${shown(line.details)}`).join('\n'),
     has: (level, part) => lines.some((line) => line.level === level && part.test(line.message)),
   }
 }
 
-/** Errors as they would be printed, causes included. */
-function inspect(details: object): string {
-  return JSON.stringify(details, (_, value: unknown) =>
-    value instanceof Error ? { message: value.message, stack: value.stack, cause: value.cause } : value,
-  )
+/** All that a logger could print of it: causes, and whatever else an error carries. */
+export function shown(value: unknown): string {
+  return inspect(value, { depth: Infinity, showHidden: true })
 }

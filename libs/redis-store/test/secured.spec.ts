@@ -16,7 +16,7 @@ import { RedisCoordinator, RedisStore, type RedisOptions } from '../src/index.js
 import { requireVersion } from '../src/mesh.js'
 import { storeBed } from './beds.js'
 import { freePort, startRedis, type PrivateRedis } from './private-redis.js'
-import { recordingLogger } from './recording-logger.js'
+import { recordingLogger, shown } from './recording-logger.js'
 
 const README = readFileSync(new URL('../README.md', import.meta.url), 'utf8')
 const PASSWORD = 'p@ss:w/o#r?d%&ñ €+"'
@@ -223,9 +223,15 @@ describe('S3: credentials of a Sentinel set', () => {
     const set = await startRedisSentinels({ password: PASSWORD, sentinelPassword: 'other one' })
     const settings = { sentinels: set.sentinels, name: set.name, prefix: 'shop', startTimeoutMs: 2000 }
     await useAll({ ...settings, password: PASSWORD, sentinelPassword: 'other one' })
-    const error = await rejection(new RedisStore({ ...settings, sentinelPassword: 'other one' }).open())
+    const logger = recordingLogger()
+    const error = await rejection(
+      new RedisStore({ ...settings, sentinelPassword: 'other one', logger }).open(),
+    )
     expect(error).toBeInstanceOf(ConfigError)
     expect(error.message).toMatch(/user name or password/)
+    const wrong = { ...settings, password: 'wr0ng one', sentinelPassword: 'wr0ng one too', logger }
+    const refused = await rejection(new RedisStore(wrong).open())
+    expect(shown([error, refused]) + logger.text()).not.toMatch(/wr0ng|other one/)
   }, 60_000)
 })
 
@@ -264,7 +270,7 @@ describe('servers that cannot be used', () => {
     const openings = [coordinator.start(), store.open(), cluster.open()]
     for (const error of await Promise.all(openings.map(rejection))) {
       expect(error.message).toContain(`127.0.0.1:${port}`)
-      expect(JSON.stringify([error.stack, error])).not.toContain('s3cret')
+      expect(shown(error)).not.toContain('s3cret')
     }
     await Promise.all([coordinator.stop(), store.close(), cluster.close()])
   })

@@ -5,7 +5,7 @@ import { ConfigError, CoordinationUnavailableError, StoreError, type Turn } from
 import { Redis } from 'ioredis'
 import { RedisCoordinator, RedisStore, type RedisCoordinatorOptions } from '../src/index.js'
 import { freePort, startRedis, type PrivateRedis } from './private-redis.js'
-import { recordingLogger } from './recording-logger.js'
+import { recordingLogger, shown } from './recording-logger.js'
 
 let server: PrivateRedis
 beforeAll(async () => {
@@ -63,11 +63,29 @@ describe('wrong server, wrong user', () => {
     for (const error of [await rejection(coordinator.start()), await rejection(store.open())]) {
       expect(error).toBeInstanceOf(ConfigError)
       expect(error.message).toMatch(/refused the user name or password/)
-      expect(String(error.stack)).not.toContain('wr0ng')
+      expect(shown(error)).not.toContain('wr0ng')
     }
     expect(performance.now() - began).toBeLessThan(2000)
     expect(logger.text()).not.toContain('wr0ng')
     await coordinator.stop()
+  })
+
+  it('secrets: what is reported while a password is refused later shows neither it nor what was sent', async () => {
+    await server.admin.acl('SETUSER', 'eva', 'on', '>s3cret', '~*', '&*', '+@all')
+    const url = `redis://eva:s3cret@127.0.0.1:${server.port}`
+    const logger = recordingLogger()
+    await withCoordinator({ url, logger, prefix: fresh(), leaseMs: 1000 }, async (coordinator) => {
+      await (await take(coordinator)).release()
+      await server.admin.acl('SETUSER', 'eva', '<s3cret', '>other')
+      await server.admin.call('CLIENT', 'KILL', 'USER', 'eva')
+      await until(() => logger.has('debug', /connection to Redis failed/))
+      const error = await rejection(coordinator.turns.take('private chat', { waitMs: 100 }))
+      expect(error).toBeInstanceOf(CoordinationUnavailableError)
+      expect(shown(error)).not.toContain('s3cret')
+      await server.admin.acl('SETUSER', 'eva', '>s3cret')
+      await (await take(coordinator)).release()
+      expect(logger.text()).not.toContain('s3cret')
+    })
   })
 
   it('bad input: a user who may not run scripts is told what is missing', async () => {

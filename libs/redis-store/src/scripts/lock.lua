@@ -1,38 +1,36 @@
--- lock: fenced locks with a time to live (S2), those of one tick in one call.
+-- lock: fenced locks with a time to live (S2): one, or those of one tick.
 --
--- KEYS  1 holders (the floor of fences)
--- ARGV  1 base; then for each entry, in the order in which they were made:
---       'acquire', 'renew' or 'release', kind and name, token, ttlMs
--- Reply an array with, for acquire: the fence as text, or false if somebody holds it; for renew and release: 1, or 0 if
---       the token does not hold it
--- Invariants: I6: fences come from the shard's hybrid clock, so they grow after expiry and loss too.
-local call = redis.call
-local base = ARGV[1] .. 'lock:'
-local replies, count, floor, fence = {}, 0, nil, nil
-for at = 2, #ARGV, 4 do
-  local what, key, token = ARGV[at], base .. ARGV[at + 1], ARGV[at + 2]
-  local reply = false
+-- KEYS  1 fence: the highest fence of all locks of this shard; it never expires
+-- ARGV  for each entry, in the order in which they were made: 'acquire', 'renew' or 'release', the lock's key, token,
+--       ttlMs
+-- Reply for acquire: the fence as text, or false if somebody holds it; for renew and release: 1, or 0 if the token does
+--       not hold it. Of several entries an array of these
+-- Invariants: I6: fences come from a hybrid clock, so they grow after expiry and loss too. One command raises its floor
+--       and reads the one before; it is not the turns' floor, which shares a hash with other things.
+local call, format = redis.call, string.format
+
+local function apply(what, key, token, ttl_ms)
   if what == 'acquire' then
-    if call('SET', key, token, 'NX', 'PX', ARGV[at + 3]) then
-      if floor then
-        floor = floor + 1
-      else
-        local clock = call('TIME')
-        local now_us = clock[1] * 1000000 + clock[2]
-        floor = (tonumber(call('HGET', KEYS[1], ' floor') or 0) or 0) + 1
-        if floor < now_us then floor = now_us end
-      end
-      fence = string.format('%.0f', floor)
-      reply = fence
+    if not call('SET', key, token, 'NX', 'PX', ttl_ms) then return false end
+    local clock = call('TIME')
+    local now_us = clock[1] * 1000000 + clock[2]
+    local fence = format('%.0f', now_us)
+    local last = tonumber(call('SET', KEYS[1], fence, 'GET') or 0) or 0
+    if last >= now_us then
+      fence = format('%.0f', last + 1)
+      call('SET', KEYS[1], fence)
     end
-  elseif call('GET', key) ~= token then
-    reply = 0
-  else
-    if what == 'renew' then call('PEXPIRE', key, ARGV[at + 3]) else call('DEL', key) end
-    reply = 1
+    return fence
   end
-  count = count + 1
-  replies[count] = reply
+  if call('GET', key) ~= token then return 0 end
+  if what == 'renew' then call('PEXPIRE', key, ttl_ms) else call('DEL', key) end
+  return 1
 end
-if fence then call('HSET', KEYS[1], ' floor', fence) end
+
+-- An array costs a lone call more than all of its commands.
+if #ARGV == 4 then return apply(ARGV[1], ARGV[2], ARGV[3], ARGV[4]) end
+local replies = {}
+for at = 1, #ARGV, 4 do
+  replies[#replies + 1] = apply(ARGV[at], ARGV[at + 1], ARGV[at + 2], ARGV[at + 3])
+end
 return replies
