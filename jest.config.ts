@@ -11,6 +11,7 @@ const config: Config = {
   testMatch: [
     '<rootDir>/libs/*/test/**/*.spec.ts',
     '<rootDir>/apps/*/test/**/*.spec.ts',
+    '<rootDir>/examples/**/*.spec.ts',
     '<rootDir>/test/**/*spec.ts',
   ],
   // What installs packages as strangers do has a configuration of its own: test/packages/jest.config.ts.

@@ -12,7 +12,7 @@ import { checkImports } from './imports/check.mjs'
 import { trackedFiles } from './project-files.mjs'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
-const CODE = /^(libs|apps)\/[^/]+\/(src|test)\/.*\.(ts|mjs)$|^(test|bench|tools)\/.*\.(ts|mjs)$/
+const CODE = /^(libs|apps)\/[^/]+\/(src|test)\/.*\.(ts|mjs)$|^(test|bench|tools|examples)\/.*\.(ts|mjs)$/
 
 /** @returns {import('./imports/check.mjs').Workspace} */
 export function readWorkspace() {

@@ -79,7 +79,7 @@ export const PACKAGE_EDGES = {
 }
 
 /** Top folders beside libs/ whose files may import any package of ours, by its name. */
-export const FREE_FOLDERS = ['apps', 'test', 'bench', 'tools', 'docker']
+export const FREE_FOLDERS = ['apps', 'test', 'bench', 'tools', 'docker', 'examples']
 
 /**
  * Relative ways out of a top folder that are allowed.
@@ -89,6 +89,7 @@ export const RELATIVE_DOORS = [
   { from: /^(libs|apps)\/[^/]+\/test\//, to: /^test\/(support|doubles)\// },
   { from: /^(libs|apps)\/[^/]+\/test\//, to: /^tools\// },
   { from: /^(test|bench)\//, to: /^tools\// },
+  { from: /^examples\//, to: /^test\/(support|doubles)\// },
   { from: /^(bench|tools)\//, to: /^test\/(support|doubles)\// },
   // The demo and the benchmarks start applications, which are no packages.
   { from: /^(test|bench|tools)\//, to: /^apps\/[^/]+\/(src|test)\// },
