@@ -55,6 +55,17 @@ export class AuthState {
     }
   }
 
+  /**
+   * Drops what a pairing by code left that was not finished: Baileys takes a session that names its owner for a paired
+   * one, logs in with it, and is told that it is logged out.
+   */
+  forgetUnfinishedPairing(): void {
+    const { creds } = this.state
+    if (creds.me === undefined || creds.account !== undefined) return
+    delete creds.me
+    delete creds.pairingCode
+  }
+
   /** Who is told of writes that failed, from now on. */
   watch(watcher: WriteWatcher): void {
     this.watcher = watcher

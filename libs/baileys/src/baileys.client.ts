@@ -59,6 +59,7 @@ export class BaileysClient {
   connect(): void {
     if (this.over || this.socket !== undefined) return
     this.sink.state({ status: 'connecting' })
+    this.auth.forgetUnfinishedPairing()
     let socket: WASocket
     try {
       socket = this.library.makeWASocket(this.config())

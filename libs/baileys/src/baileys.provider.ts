@@ -141,6 +141,12 @@ export class BaileysProvider implements Provider {
       const library = await this.library()
       if (run.stopped) return
       records = await this.options.storage.open(this.options.session, run.sink.fence)
+      if ((records.damaged?.length ?? 0) > 0) {
+        run.sink.logger.warn(
+          { provider: this.id, damaged: records.damaged },
+          'whatsapp: parts of the session could not be read; it goes on without them',
+        )
+      }
       const auth = await AuthState.load(library, records, run.sink.logger, this.id)
       if (run.stopped) return await records.close()
       run.client = new BaileysClient(this.id, this.options, library, records, auth, this.tracked(run))

@@ -7,12 +7,12 @@ import { randomUUID } from 'node:crypto'
 import { mkdir, open, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { StoreError } from '@botmesh/core'
+import { inParallel } from './in-parallel.js'
 import type { SessionRecords, SessionStorage } from './session-storage.js'
+import { WriteBatches } from './write-batches.js'
 
 const TEMPORARY = '.botmesh-tmp'
 const LEFTOVER_MS = 60_000
-/** Files written at once: enough to hide the disk's latency, few enough for any limit on open files. */
-const PARALLEL = 16
 
 export class FolderStorage implements SessionStorage {
   constructor(private readonly folder: string) {}
@@ -55,15 +55,8 @@ async function removeLeftovers(path: string): Promise<void> {
   })
 }
 
-interface Batch {
-  changes: Map<string, string | null>
-  done: Promise<void>
-}
-
-/** Writes one batch at a time; what is asked for meanwhile becomes the next one. */
 class FolderRecords implements SessionRecords {
-  private current: Batch | undefined
-  private next: Batch | undefined
+  private readonly batches = new WriteBatches((changes) => this.run(changes))
   /** Of this opening: two replicas that write at once for a moment do not write into one file. */
   private readonly nonce = randomUUID()
 
@@ -75,7 +68,7 @@ class FolderRecords implements SessionRecords {
   async read(names: readonly string[]): Promise<Map<string, string>> {
     const found = new Map<string, string>()
     await inParallel(names, async (name) => {
-      const unwritten = this.unwritten(name)
+      const unwritten = this.batches.unwritten(name)
       const text = unwritten === undefined ? await this.readFile(name) : unwritten
       if (typeof text === 'string') found.set(name, text)
     })
@@ -83,16 +76,7 @@ class FolderRecords implements SessionRecords {
   }
 
   write(changes: ReadonlyMap<string, string | null>): Promise<void> {
-    if (this.next === undefined) {
-      const batch: Batch = { changes: new Map(), done: Promise.resolve() }
-      const before = this.current?.done ?? Promise.resolve()
-      this.next = batch
-      batch.done = before.then(noop, noop).then(() => this.run(batch))
-      // Each caller has the promise; the batch itself must not count as unhandled.
-      batch.done.catch(noop)
-    }
-    for (const [name, text] of changes) this.next.changes.set(name, text)
-    return this.next.done
+    return this.batches.write(changes)
   }
 
   async retire(): Promise<void> {
@@ -103,18 +87,14 @@ class FolderRecords implements SessionRecords {
   }
 
   async close(): Promise<void> {
-    for (let batch = this.next ?? this.current; batch !== undefined; batch = this.next ?? this.current) {
-      await batch.done.catch(noop)
-    }
+    await this.batches.idle()
   }
 
-  private async run(batch: Batch): Promise<void> {
-    this.current = batch
-    this.next = undefined
+  private async run(changes: ReadonlyMap<string, string | null>): Promise<void> {
     try {
-      const names = [...batch.changes.keys()]
-      const written = names.filter((name) => typeof batch.changes.get(name) === 'string')
-      await inParallel(written, async (name) => this.writeBeside(name, batch.changes.get(name) ?? ''))
+      const names = [...changes.keys()]
+      const written = names.filter((name) => typeof changes.get(name) === 'string')
+      await inParallel(written, async (name) => this.writeBeside(name, changes.get(name) ?? ''))
       await inParallel(written, async (name) => rename(this.temporary(name), this.file(name)))
       await inParallel(
         names.filter((name) => !written.includes(name)),
@@ -127,17 +107,7 @@ class FolderRecords implements SessionRecords {
         { store: 'FolderStorage', operation: 'write', key: this.session },
         { cause: error, retryable: true },
       )
-    } finally {
-      this.current = undefined
     }
-  }
-
-  /** Undefined: nothing on its way; null: on its way out. */
-  private unwritten(name: string): string | null | undefined {
-    for (const batch of [this.next, this.current]) {
-      if (batch?.changes.has(name)) return batch.changes.get(name)
-    }
-    return undefined
   }
 
   private async readFile(name: string): Promise<string | undefined> {
@@ -164,13 +134,37 @@ class FolderRecords implements SessionRecords {
   }
 
   private file(name: string): string {
-    // As Baileys' own multi-file state does, so that its folders are taken over.
-    return join(this.path, `${name.replaceAll('/', '__').replaceAll(':', '-')}.json`)
+    return join(this.path, `${fileNameOf(name)}.json`)
   }
 
   private temporary(name: string): string {
     return `${this.file(name)}.${this.nonce}${TEMPORARY}`
   }
+}
+
+/** As Baileys' own multi-file state names its files, so that its folders are taken over. */
+export function fileNameOf(record: string): string {
+  return record.replaceAll('/', '__').replaceAll(':', '-')
+}
+
+/** Every record of a session's folder, by the name of its file; empty if there is no such folder. @throws StoreError */
+export async function readSessionFolder(folder: string, session: string): Promise<Map<string, string>> {
+  const path = join(folder, session)
+  const found = new Map<string, string>()
+  try {
+    const files = (await readdir(path)).filter((name) => name.endsWith('.json'))
+    await inParallel(files, async (file) => {
+      found.set(file.slice(0, -'.json'.length), await readFile(join(path, file), 'utf8'))
+    })
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return found
+    throw new StoreError(
+      `The session folder "${path}" could not be read.`,
+      { store: 'FolderStorage', operation: 'import', key: session },
+      { cause: error },
+    )
+  }
+  return found
 }
 
 /** Makes the renames durable; some systems cannot flush a folder, and need not. */
@@ -184,13 +178,3 @@ async function syncFolder(path: string): Promise<void> {
     await folder.close()
   }
 }
-
-async function inParallel<T>(items: readonly T[], run: (item: T) => Promise<void>): Promise<void> {
-  let index = 0
-  const lane = async () => {
-    while (index < items.length) await run(items[index++] as T)
-  }
-  await Promise.all(Array.from({ length: Math.min(PARALLEL, items.length) }, lane))
-}
-
-function noop(): void {}

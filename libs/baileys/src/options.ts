@@ -2,7 +2,9 @@
 import { ConfigError, describeValue, parseDuration, refuseUnknownOptions, requireText } from '@botmesh/core'
 import type { Duration } from '@botmesh/core'
 import { FolderStorage } from './folder-storage.js'
+import type { SessionStore } from './session-rows.js'
 import type { SessionStorage } from './session-storage.js'
+import { StoreStorage } from './store-storage.js'
 
 export interface BaileysOptions {
   /** Names the account: `id` is `baileys:<session>`, the same on every replica. Letters, digits, `.`, `-`, `_`. */
@@ -12,7 +14,12 @@ export interface BaileysOptions {
    * `'./sessions'`. The layout is that of Baileys' own multi-file state: an existing folder is taken over.
    */
   folder?: string
-  /** Keeps the session somewhere else than in `folder`. */
+  /**
+   * Keeps the session in this store, usually the bot's own: no volume to share, and a former leader is refused (Z9).
+   * With `folder` besides, a session that the store has never seen is taken over from there, once.
+   */
+  store?: SessionStore
+  /** Keeps the session somewhere else than in `folder` or `store`. */
   storage?: SessionStorage
   /** Draws the QR code on standard output, besides the pairing event. Default true. */
   printQr?: boolean
@@ -63,6 +70,7 @@ export interface CheckedOptions {
 const KNOWN = [
   'session',
   'folder',
+  'store',
   'storage',
   'printQr',
   'pairingPhone',
@@ -93,7 +101,7 @@ export function checkOptions(options: BaileysOptions): CheckedOptions {
   }
   return {
     session,
-    storage: options.storage ?? new FolderStorage(requireText('folder', options.folder ?? './sessions')),
+    storage: storageOf(options),
     printQr: options.printQr ?? true,
     pairingPhone,
     afterLogout,
@@ -103,6 +111,19 @@ export function checkOptions(options: BaileysOptions): CheckedOptions {
     socketOptions,
     logger: options.logger ?? SILENT,
   }
+}
+
+function storageOf({ storage, store, folder }: BaileysOptions): SessionStorage {
+  if (storage !== undefined) {
+    if (store !== undefined) throw wrong('store', 'given', 'nothing beside `storage`')
+    return storage
+  }
+  const path = folder === undefined ? undefined : requireText('folder', folder)
+  if (store === undefined) return new FolderStorage(path ?? './sessions')
+  if (typeof (store as Partial<SessionStore> | null)?.getCheckpoint !== 'function') {
+    throw wrong('store', 'no store', 'the store of the bot, such as `new RedisStore({ url })`')
+  }
+  return new StoreStorage(store, path === undefined ? {} : { importFrom: path })
 }
 
 function checkSession(value: unknown): string {

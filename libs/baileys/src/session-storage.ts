@@ -1,6 +1,6 @@
 /**
- * Where a WhatsApp session (credentials and keys) is kept. The folder is one implementation; a store that is fenced
- * by the leadership of `provider:<id>` is another (Z9).
+ * Where a WhatsApp session (credentials and keys) is kept. A folder is one implementation; the bot's store, fenced by
+ * the leadership of `provider:<id>`, is the other (Z9).
  */
 export interface SessionStorage {
   /**
@@ -13,6 +13,8 @@ export interface SessionStorage {
 
 /** Named records, each a text. Names are Baileys': `creds`, `pre-key-7`, `session-1.0`, …. */
 export interface SessionRecords {
+  /** Parts of the session that could not be read at the opening, in words for a log; it works without them. */
+  readonly damaged?: readonly string[]
   /** Those that exist. Sees what `write` was given, also before it resolved. */
   read(names: readonly string[]): Promise<Map<string, string>>
   /**

@@ -9,9 +9,8 @@ import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { LeaseLostError, StoreError } from '@botmesh/core'
-import { RecordingSink } from '@botmesh/core/testing'
 import { FolderStorage, type SessionRecords, type SessionStorage } from '@botmesh/baileys'
-import { Bench, forgetSeed, isOpen } from './support/bench.js'
+import { Bench, FencedSink, forgetSeed, isOpen } from './support/bench.js'
 
 let folder: string
 beforeEach(async () => {
@@ -165,12 +164,6 @@ describe('a session kept elsewhere', () => {
         retire: async () => this.texts.clear(),
         close: async () => {},
       }
-    }
-  }
-
-  class FencedSink extends RecordingSink {
-    constructor(readonly fence: number) {
-      super()
     }
   }
 

@@ -22,6 +22,13 @@ export async function forgetSeed(): Promise<void> {
   seed = undefined
 }
 
+/** The sink of a leader. */
+export class FencedSink extends RecordingSink {
+  constructor(readonly fence: number) {
+    super()
+  }
+}
+
 export const PHONE = '5215550001111'
 
 export class Bench {
