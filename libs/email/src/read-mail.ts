@@ -1,5 +1,7 @@
 /** A mail as it travels (MIME) → its parts. Bounded, and a mail of any form is read without an error but `null`. */
 import { createHash } from 'node:crypto'
+import { Readable } from 'node:stream'
+import { scheduler } from 'node:timers/promises'
 import { simpleParser, type ParsedMail } from 'mailparser'
 import { readAddress, readIds } from './addresses.js'
 import { textOfHtml } from './html-text.js'
@@ -36,6 +38,7 @@ export interface Mail {
 }
 
 const MAX_HEAD_BYTES = 256 * 1024
+const PIECE_BYTES = 64 * 1024
 const MAX_PARTS = 300
 const MAX_HEADER_CHARS = 20_000
 const MAX_SUBJECT_CHARS = 500
@@ -46,7 +49,7 @@ const MAX_RECIPIENTS = 100
 export async function readMail(raw: Uint8Array): Promise<Mail | null> {
   let parsed: ParsedMail
   try {
-    parsed = await simpleParser(Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength), {
+    parsed = await simpleParser(Readable.from(piecesOf(raw), { objectMode: false }), {
       skipTextToHtml: true,
       skipImageLinks: true,
       keepCidLinks: true,
@@ -75,6 +78,14 @@ export async function readMail(raw: Uint8Array): Promise<Mail | null> {
     date: date === undefined || Number.isNaN(date) ? null : date,
     headers,
     files: filesOf(parsed),
+  }
+}
+
+/** Between two pieces other work has its turn: a large mail must not keep a lease from being renewed. */
+async function* piecesOf(raw: Uint8Array): AsyncGenerator<Buffer> {
+  for (let at = 0; at < raw.byteLength; at += PIECE_BYTES) {
+    if (at > 0) await scheduler.yield()
+    yield Buffer.from(raw.buffer, raw.byteOffset + at, Math.min(PIECE_BYTES, raw.byteLength - at))
   }
 }
 

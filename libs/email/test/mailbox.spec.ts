@@ -260,8 +260,8 @@ async function startDeafLine(port: number) {
     for (const socket of [client, upstream]) socket.on('error', () => client.destroy())
   })
   await once(server.listen(0, '127.0.0.1'), 'listening')
-  const address = server.address() as AddressInfo
-  return { port: address.port, swallowed: () => swallowed, stop: () => void server.close() }
+  const place = server.address() as AddressInfo
+  return { port: place.port, swallowed: () => swallowed, stop: () => void server.close() }
 }
 
 async function processesIn({ dovecot }: MailSystem): Promise<number[]> {
