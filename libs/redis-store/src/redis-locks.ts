@@ -1,4 +1,4 @@
-/** Fenced locks in Redis (S2): see `scripts/lock.lua`. What is asked for in one tick goes in one call, but for the first. */
+/** Fenced locks in Redis (S2): see `scripts/lock.lua`. What is asked for in one tick goes in one call. */
 import { ConfigError, type FencedLock, type LockStore, type Random } from '@botmesh/core'
 import { escapeName } from './keys.js'
 import type { StoreCalls } from './store-calls.js'
@@ -66,13 +66,14 @@ interface Asking {
 }
 
 /**
- * Calls for one shard: one that finds none in flight goes at once, the others of a tick go together. Each is answered on
+ * Calls for one shard: those of a tick go together, one that follows another by itself goes at once. Each is answered on
  * its own; a lost reply concerns all of its call.
  */
 class LockBatch {
   private args: string[] = []
   private asking: Asking[] = []
   private inFlight = 0
+  private lastWasAlone = false
   private readonly landed = (): void => {
     this.inFlight -= 1
   }
@@ -82,6 +83,7 @@ class LockBatch {
     if (!first) return
     this.args = []
     this.asking = []
+    this.lastWasAlone = asking.length === 1
     this.send(args).then(
       (reply) => {
         if (asking.length === 1) first.resolve(reply)
@@ -97,7 +99,8 @@ class LockBatch {
 
   /** @returns the script's reply to this entry. */
   add(...entry: [what: string, lock: string, token: string, ttlMs: string]): Promise<unknown> {
-    if (this.inFlight === 0 && this.asking.length === 0) return this.send(entry)
+    // Where calls have come by the tick, a first one of its own would only make two calls of each.
+    if (this.lastWasAlone && this.inFlight === 0 && this.asking.length === 0) return this.send(entry)
     return new Promise((resolve, reject) => {
       if (this.asking.length >= MOST_ENTRIES) this.flush()
       // After the promise callbacks of this tick, whose continuations ask for more.

@@ -30,7 +30,7 @@ export const GENERAL_PARTS = [
   'batch-general',
 ] as const
 
-/** Scripts of one file each: KEYS 1 is the shard's `holders`, ARGV 1 its base. */
+/** Scripts of one file each: KEYS 1 is the shard's `holders`, ARGV 1 its base; of `lock`, as its header says. */
 export const PLAIN_SCRIPTS = [
   'join-mesh',
   'stranded',

@@ -1,8 +1,8 @@
 -- lock: fenced locks with a time to live (S2): one, or those of one tick.
 --
 -- KEYS  1 fence: the highest fence of all locks of this shard; it never expires
--- ARGV  for each entry, in the order in which they were made: 'acquire', 'renew' or 'release', the lock's key, token,
---       ttlMs
+-- ARGV  1 'acquire', 'renew' or 'release'  2 the lock's key  3 token  4 ttlMs  5 ... the same of further entries, in the
+--       order in which they were made
 -- Reply for acquire: the fence as text, or false if somebody holds it; for renew and release: 1, or 0 if the token does
 --       not hold it. Of several entries an array of these
 -- Invariants: I6: fences come from a hybrid clock, so they grow after expiry and loss too. One command raises its floor
