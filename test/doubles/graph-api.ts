@@ -85,6 +85,7 @@ export class GraphApiDouble extends HttpDouble {
   protected async answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const body = await readAll(request)
     this.requests.push(`${request.method} ${request.url}`)
+    this.wake()
     const url = new URL(request.url ?? '/', this.url)
     const file = /^\/files\/(.+)$/.exec(url.pathname)
     if (file !== null) {

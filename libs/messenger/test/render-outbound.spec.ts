@@ -1,0 +1,9 @@
+/** Messenger: samples through parse and back, and neutral content in its form. */
+import { parseInbound, renderOutbound } from '@botmesh/messenger'
+import { pageSamplesSuite } from '../../../test/support/page-transport/samples.suite.js'
+import { ACCOUNT_ID, fixture } from './fixture.js'
+
+pageSamplesSuite(fixture, {
+  parse: (body, options) => parseInbound(body, ACCOUNT_ID, options),
+  render: (to, content, options) => renderOutbound('messenger:shop', to, content, options),
+})
