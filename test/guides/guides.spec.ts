@@ -1,32 +1,13 @@
-/** The guides' code: each block stands in a file that is compiled, and what it promises holds on real servers. */
+/** What the guide to locks promises holds on real servers. That guides quote compiled code: blocks.spec.ts. */
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { describe, expect, it } from '@jest/globals'
-import { readFileSync } from 'node:fs'
 import { Redis } from 'ioredis'
 import { Pool } from 'pg'
 import { MemoryStore, TaskContext } from '@botmesh/core'
 import { ManualClock } from '@botmesh/core/testing'
 import { onTestEnd, sharedPostgresUrl, sharedRedisUrl, waitFor } from '../support/index.js'
 import { chargeAll, closeMonth, putFenced, setBalance, setFenced, withLock } from './fenced-writes.js'
-
-const read = (path: string) => readFileSync(new URL(path, import.meta.url), 'utf8')
-/** The formatter breaks lines by their indentation, which differs. */
-const tight = (text: string) => text.replace(/\s+/g, '').replace(/,([)\]}])/g, '$1')
-
-describe('guides', () => {
-  it.each([
-    ['locks.md', './fenced-writes.ts'],
-    ['scheduler.md', './scheduler-samples.ts'],
-  ])('%s quotes code that is compiled', (guide, source) => {
-    const blocks = [...read(`../../docs/guides/${guide}`).matchAll(/```ts\n([\s\S]*?)```/g)].map(
-      ([, code = '']) => code,
-    )
-    expect(blocks.length).toBeGreaterThan(0)
-    const compiled = tight(read(source))
-    for (const block of blocks) expect(compiled).toContain(tight(block))
-  })
-})
 
 describe('scenario 33, S2: a resource refuses the fence of an earlier owner', () => {
   it('SQL: one statement, and several', async () => {

@@ -1,0 +1,16 @@
+/** What blocks of the documents may take for granted. */
+import type { Bot, Coordinator, LockStore, Message, MessageContext, Provider } from '@botmesh/core'
+import type { RedisStore } from '@botmesh/redis-store'
+
+export declare const provider: Provider
+export declare const store: RedisStore
+export declare const coordinator: Coordinator
+export declare const bot: Bot
+export declare const ctx: MessageContext
+export declare const message: Message
+export declare const locks: LockStore
+export declare const log: {
+  info(fields: object, text: string): void
+  warn(fields: object, text: string): void
+  error(fields: object, text: string): void
+}
