@@ -13,7 +13,7 @@ import {
 } from '../conversation/index.js'
 import { parseDuration } from '../kernel/duration.js'
 import { MemoryStore } from '../memory/index.js'
-import { within } from '../runtime/drain.js'
+import { within } from '../runtime/within.js'
 import { currentScope, guardOf } from '../runtime/act-scope.js'
 import { webhookAnswer } from '../runtime/webhook-request.js'
 import { cron, interval } from '../scheduler/occurrences.js'

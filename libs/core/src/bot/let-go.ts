@@ -4,7 +4,7 @@ import type { Coordinator } from '../contracts/coordinator.js'
 import { ProviderError } from '../contracts/errors.js'
 import type { Provider } from '../contracts/provider.js'
 import type { Store } from '../contracts/store.js'
-import { within } from '../runtime/drain.js'
+import { within } from '../runtime/within.js'
 import { endUse } from '../runtime/shared-use.js'
 
 export interface LettingGo {

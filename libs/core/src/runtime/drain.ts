@@ -3,12 +3,13 @@
  * it staged, and its turn released, so that the next replica goes on at once; then the transport is disconnected and
  * the leadership resigned. All within `drainMs`: what hangs beyond it is not waited for.
  */
-import type { Clock, Timer } from '../contracts/clock.js'
+import type { Clock } from '../contracts/clock.js'
 import { LeaseLostError } from '../contracts/errors.js'
 import type { ConversationEngine } from '../conversation/port.js'
 import type { Inbox } from './inbox.js'
 import type { ProviderSession } from './provider-session.js'
 import type { SpanFactory } from './span-factory.js'
+import { within } from './within.js'
 
 export interface DrainParts {
   inbox: Inbox
@@ -41,15 +42,4 @@ export async function drain(parts: DrainParts): Promise<boolean> {
   // All the time there is: until it has disconnected the account is still this replica's.
   const left = Math.max((drainMs * RESERVE) / 2, endsAt - clock.monotonic())
   return within(clock, left, session.stop())
-}
-
-/** True if `work` was done within `ms`. */
-export function within(clock: Clock, ms: number, work: Promise<unknown>): Promise<boolean> {
-  return new Promise((resolve) => {
-    const timer: Timer = clock.setTimeout(() => resolve(false), ms)
-    void work.then(() => {
-      timer.cancel()
-      resolve(true)
-    })
-  })
 }

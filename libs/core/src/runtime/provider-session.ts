@@ -9,15 +9,25 @@
  * the transport stayed closed for `providerDownMs` (stopped first, then resigned, so that two sockets of one account
  * never overlap). Starts and stops of the transport are made one after the other, in the order they were decided;
  * what a former start still reports is ignored.
+ *
+ * A transport that hangs: one that does not begin to connect counts as closed. One that does not stop keeps the
+ * leadership for a lease, as its connection may still be there; then another replica may lead, and this one stands again
+ * once it has stopped.
  */
 import type { Clock, Random, Timer } from '../contracts/clock.js'
 import type { Candidacy, Coordinator, FollowReason, Leadership } from '../contracts/coordinator.js'
-import { BotmeshError, CoordinationUnavailableError, ProviderNotLeaderError } from '../contracts/errors.js'
+import {
+  BotmeshError,
+  CoordinationUnavailableError,
+  ProviderError,
+  ProviderNotLeaderError,
+} from '../contracts/errors.js'
 import type { Logger } from '../contracts/logger.js'
 import type { Message } from '../contracts/message.js'
 import type { MessageLog } from '../contracts/message-log.js'
 import type { Provider, ProviderSink, ProviderState } from '../contracts/provider.js'
 import { Backoff } from './backoff.js'
+import { within } from './within.js'
 
 export interface ProviderSessionOptions {
   provider: Provider
@@ -53,6 +63,10 @@ export class ProviderSession {
   private restartTimer: Timer | null = null
   private readonly restartPause: Backoff
   private isOpen = false
+  /** The transport of this generation has begun to connect, as far as it has said. */
+  private begun = false
+  /** Does not stand, as its transport does not stop. */
+  private sittingOut = false
 
   constructor(private readonly options: ProviderSessionOptions) {
     this.restartPause = new Backoff(options.random, FIRST_RESTART_MS, LONGEST_RESTART_MS)
@@ -84,13 +98,19 @@ export class ProviderSession {
   async start(): Promise<void> {
     const { coordinator, provider } = this.options
     if (coordinator !== null) {
-      this.candidacy = coordinator.elections.campaign(`provider:${provider.id}`, {
-        onLead: (leadership) => this.lead(leadership),
-        onFollow: (reason) => this.follow(reason),
-      })
-      return
+      return this.stand(coordinator)
     }
     await this.connect(++this.generation, null, { rejectFinal: true })
+  }
+
+  private stand({ elections }: Coordinator): void {
+    this.candidacy = elections.campaign(`provider:${this.options.provider.id}`, {
+      onLead: (leadership) => this.lead(leadership),
+      onFollow: (reason) => {
+        // One that was given up, as the transport hangs, has nothing more to say.
+        if (!this.sittingOut) this.follow(reason)
+      },
+    })
   }
 
   /** Disconnects, then resigns, so that the next leader's connection never meets this one. Idempotent; never rejects. */
@@ -110,6 +130,8 @@ export class ProviderSession {
     if (this.stopped) return
     this.leadership = leadership
     const generation = ++this.generation
+    this.begun = false
+    this.watchDown(generation)
     this.restartPause.reset()
     this.options.onLead(leadership.name, leadership.fence)
     void this.enqueue(() => this.connect(generation, leadership))
@@ -134,6 +156,7 @@ export class ProviderSession {
     leadership?.signal.addEventListener('abort', onLost, { once: true })
     try {
       await this.options.provider.start(this.sink(generation, leadership), abort.signal)
+      this.noteBegun(generation)
     } catch (error) {
       leadership?.signal.removeEventListener('abort', onLost)
       if (abort.signal.aborted) return
@@ -191,8 +214,16 @@ export class ProviderSession {
     }
   }
 
+  private noteBegun(generation: number): void {
+    if (generation !== this.generation || this.begun) return
+    this.begun = true
+    this.downTimer?.cancel()
+    this.downTimer = null
+  }
+
   private setState(generation: number, state: ProviderState): void {
     if (generation !== this.generation) return
+    this.noteBegun(generation)
     this.isOpen = state.status === 'open'
     if (state.status === 'closed') this.watchDown(generation)
     else if (state.status === 'open') {
@@ -203,7 +234,7 @@ export class ProviderSession {
     this.options.onState(state)
   }
 
-  /** P3: from the first `closed` on, until it is open again. */
+  /** P3: from the first `closed` on, until it is open again; at first, until it has begun to connect. */
   private watchDown(generation: number): void {
     if (this.leadership === null || this.downTimer !== null) return
     this.downTimer = this.options.clock.setTimeout(() => {
@@ -213,12 +244,33 @@ export class ProviderSession {
   }
 
   private async giveWay(): Promise<void> {
-    await this.disconnect()
+    const { coordinator, clock } = this.options
+    const gone = this.disconnect()
+    const { generation } = this
+    const hangs = !(await within(clock, coordinator?.leaseMs ?? 0, gone))
+    // Lost and elected again meanwhile: another leadership, with a transport that starts.
+    if (!hangs && generation !== this.generation) return
     try {
       await this.candidacy?.resign('transport-down', STAND_AGAIN_MS)
+      if (hangs) await this.sitOut(gone)
     } catch (error) {
       this.options.report(error)
     }
+  }
+
+  /** Standing with a transport that cannot be started would keep the account from those who could. */
+  private async sitOut(gone: Promise<void>): Promise<void> {
+    const { coordinator, provider, report } = this.options
+    const reason = 'it does not stop; this replica leaves its account to others until it has'
+    const details = { provider: provider.id, reason, final: false }
+    report(new ProviderError(`Transport "${provider.id}": ${reason}.`, details))
+    if (this.stopped || coordinator === null) return
+    this.sittingOut = true
+    await this.candidacy?.stop()
+    this.candidacy = null
+    await gone
+    this.sittingOut = false
+    if (!this.stopped) this.stand(coordinator)
   }
 }
 

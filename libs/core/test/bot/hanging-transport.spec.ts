@@ -61,3 +61,56 @@ describe('a transport whose stop() hangs', () => {
     expect(b.provider.started).toBe(true)
   })
 })
+
+const DOWN_MS = 60_000
+
+describe('a leader whose transport is down and hangs', () => {
+  it('P3: it resigns all the same, and stands again once its transport has stopped', async () => {
+    const [a, b] = await two()
+    hang(a)
+    a.provider.close('logged out', true)
+    await mesh.clock.advance(DOWN_MS + LEASE_MS - 100)
+    // Until then its connection could still meet the next one.
+    expect(b.provider.started).toBe(false)
+    await mesh.until(() => b.provider.started, 1000)
+    expect(a.errors).toMatchObject([{ code: 'PROVIDER', details: { provider: 'fake:test' } }])
+    expect(mesh.payloads(a, 'coordination:follower').map(({ reason }) => reason)).toEqual(['transport-down'])
+    await mesh.run(b.bot.stop())
+    await mesh.clock.advance(5 * LEASE_MS)
+    expect(a.bot.health().role).toBe('follower')
+    letGo()
+    await mesh.until(() => a.provider.state.status === 'open', 1000)
+    expect(a.bot.health().role).toBe('leader')
+  })
+
+  it('P3: one that hangs with the connection of a leadership that was lost does not keep the next one idle', async () => {
+    const [a, b] = await two()
+    hang(a)
+    b.clock.pause()
+    a.clock.pause()
+    await mesh.clock.advance(2 * LEASE_MS)
+    a.clock.resume()
+    await mesh.until(() => a.bot.health().role === 'leader', 5 * LEASE_MS)
+    b.clock.resume()
+    await mesh.until(() => b.provider.started, DOWN_MS + 3 * LEASE_MS)
+    expect(a.bot.health().role).toBe('follower')
+  })
+
+  it('P3: nor does one whose start() hangs', async () => {
+    const [a, b] = await two()
+    await mesh.run(b.bot.stop())
+    await mesh.run(a.bot.stop())
+    const start = a.provider.start.bind(a.provider)
+    a.provider.start = async (...args) => {
+      await new Promise<void>((resolve) => (letGo = resolve))
+      await start(...args)
+    }
+    await mesh.run(a.bot.start())
+    await mesh.run(b.bot.start())
+    expect(a.bot.health().role).toBe('leader')
+    await mesh.until(() => b.provider.state.status === 'open', DOWN_MS + 3 * LEASE_MS)
+    letGo()
+    await mesh.clock.advance(LEASE_MS)
+    expect(a.provider.started).toBe(false)
+  })
+})
