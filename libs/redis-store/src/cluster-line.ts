@@ -11,6 +11,8 @@ import type { Script } from './scripts.js'
 /** Longest that one node is tried before the others are asked again who serves the slot. */
 const ONE_SERVER_MS = 1500
 const AGAIN_MS = 25
+/** Shortest attempt that is worth while. */
+const LEAST_MS = 100
 
 export interface Connection {
   link: RedisLink
@@ -67,7 +69,9 @@ export class ClusterLine implements Line {
         if (this.closed || !this.current) throw this.unreachable()
         return await this.current.link.open(Math.min(leftMs, ONE_SERVER_MS))
       } catch (error) {
-        if (error instanceof ConfigError || this.closed || clock.monotonic() >= until) throw error
+        // One more that time cuts short would only hide the reason.
+        const over = until - clock.monotonic() < LEAST_MS
+        if (error instanceof ConfigError || this.closed || over) throw error
         await this.pause(AGAIN_MS)
         await this.lines.map.refresh(Math.max(1, until - clock.monotonic())).catch(() => undefined)
       }

@@ -8,17 +8,18 @@ import { notACluster } from './layout-errors.js'
 import { RedisLink } from './redis-link.js'
 import { addressName, type ClusterTarget, type ServerAddress } from './redis-target.js'
 
-interface Range {
+interface Owned {
   from: number
   to: number
   owner: ServerAddress
+  replicas: ServerAddress[]
 }
 
 /** Nodes that are asked at once. */
 const AT_ONCE = 2
 
 export class ClusterMap {
-  private ranges: Range[] = []
+  private ranges: Owned[] = []
   /** What single nodes said of single slots since. */
   private readonly moves = new Map<number, ServerAddress>()
   private known: ServerAddress[]
@@ -70,8 +71,7 @@ export class ClusterMap {
       const ms = Math.max(leftMs / 3, Math.min(leftMs, 100))
       const answers = asked.map((server) => this.askOne(server, ms))
       try {
-        const { server, slots } = await Promise.any(answers)
-        return this.take(slots, server)
+        return this.take(await Promise.any(answers))
       } catch (error) {
         const reasons = error instanceof AggregateError ? error.errors : [error]
         last = reasons.find((one) => one instanceof ConfigError) ?? reasons[0]
@@ -80,21 +80,18 @@ export class ClusterMap {
     }
     // Those that did not answer are asked last the next time.
     this.known = [...this.known.slice(AT_ONCE), ...this.known.slice(0, AT_ONCE)]
-    throw new CoordinationUnavailableError('unreachable', {
-      where: `Redis at ${this.target.name}`,
-      cause: last,
-    })
+    throw this.unreachable(last)
   }
 
-  private async askOne(
-    server: ServerAddress,
-    timeoutMs: number,
-  ): Promise<{ server: ServerAddress; slots: unknown }> {
+  private async askOne(server: ServerAddress, timeoutMs: number): Promise<Owned[]> {
     const { clock, logger } = this.context
     const link = new RedisLink({ target: this.target.server(server), role: 'topology', clock, logger })
     try {
       await link.open(timeoutMs)
-      return { server, slots: await link.call('cluster', ['SLOTS'], timeoutMs) }
+      const owned = this.read(await link.call('cluster', ['SLOTS'], timeoutMs), server)
+      if (owned.length > 0) return owned
+      // It was reset, or has not met the others yet: they may know.
+      throw this.unreachable(new Error(`${link.place} knows of no slots: is it part of the cluster?`))
     } catch (error) {
       const cause = error instanceof Error ? error.cause : undefined
       if (cause instanceof Error && /cluster support disabled/.test(cause.message))
@@ -105,20 +102,23 @@ export class ClusterMap {
     }
   }
 
-  private take(slots: unknown, asked: ServerAddress): void {
-    const ranges: Range[] = []
-    const known = new Map<string, ServerAddress>()
-    for (const row of Array.isArray(slots) ? (slots as unknown[]) : []) {
-      if (!Array.isArray(row)) continue
+  private read(slots: unknown, asked: ServerAddress): Owned[] {
+    return (Array.isArray(slots) ? (slots as unknown[]) : []).flatMap((row) => {
+      if (!Array.isArray(row)) return []
       const [from, to, ...nodes] = row as [number, number, ...[string | null, number][]]
-      const addresses = nodes.map(([host, port]) => this.reach(host ?? '', port, asked))
-      for (const address of addresses) known.set(addressName(address), address)
-      const [owner] = addresses
-      if (owner) ranges.push({ from, to, owner })
-    }
-    if (ranges.length === 0) return
-    this.ranges = ranges
+      const [owner, ...replicas] = nodes.map(([host, port]) => this.reach(host ?? '', port, asked))
+      return owner ? [{ from, to, owner, replicas }] : []
+    })
+  }
+
+  private take(owned: Owned[]): void {
+    const all = owned.flatMap(({ owner, replicas }) => [owner, ...replicas])
+    this.ranges = owned
     this.moves.clear()
-    this.known = [...known.values()]
+    this.known = [...new Map(all.map((address) => [addressName(address), address])).values()]
+  }
+
+  private unreachable(cause: unknown): CoordinationUnavailableError {
+    return new CoordinationUnavailableError('unreachable', { where: `Redis at ${this.target.name}`, cause })
   }
 }

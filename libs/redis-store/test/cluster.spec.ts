@@ -4,11 +4,11 @@ import { beforeAll, describe, expect, it } from '@jest/globals'
 import { coordinatorSuite, storeSuite } from '@botmesh/core/testing'
 import { Cluster, Redis } from 'ioredis'
 import { ConfigError, type Turn } from '@botmesh/core'
-import { onTestEnd, startRedisCluster, type PrivateCluster } from '../../../test/support/index.js'
+import { onTestEnd, startRedis, startRedisCluster, type PrivateCluster } from '../../../test/support/index.js'
 import { RedisCoordinator, RedisStore, type RedisOptions } from '../src/index.js'
 import { slotOf } from '../src/cluster-slots.js'
 import { coordinationBed, storeBed, type Ground } from './beds.js'
-import { recordingLogger } from './recording-logger.js'
+import { recordingLogger, shown } from './recording-logger.js'
 
 let cluster: PrivateCluster
 let admin: Cluster
@@ -117,6 +117,16 @@ describe('S3, Z11: which layout goes with which server', () => {
         }
       })
     })
+  })
+
+  it('S3: nodes that were reset, and know of no slots, do not hide those that do', async () => {
+    const empty = await startRedis({ args: ['--cluster-enabled', 'yes'] })
+    const blank = ['127.0.0.1', 'localhost'].map((host) => ({ host, port: empty.port }))
+    const [known] = cluster.addresses
+    const options = { cluster: [...blank, ...(known ? [known] : [])], prefix: fresh(), startTimeoutMs: 5000 }
+    await using(new RedisStore(options), (store) => store.touchChat('k', 'm', 1))
+    const error = await rejection(new RedisStore({ cluster: blank, startTimeoutMs: 300 }).open())
+    expect(shown(error)).toMatch(/no slots/)
   })
 
   it('another number of shards is refused, also when nobody lives: what is stored would not be found', async () => {

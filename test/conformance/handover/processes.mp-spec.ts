@@ -3,9 +3,9 @@
  * SIGSTOP beyond the lease, and steps that run beyond `settleMs` (H1–H11, K1–K4, T3–T5, D1, D2, scenarios 3, 5, 27).
  * The same table and the same expectations as in one process (`matrix.spec.ts`, `redis.spec.ts`).
  */
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
+import { beforeAll, describe, expect, it } from '@jest/globals'
 import { Redis } from 'ioredis'
-import { startRedis } from '../../support/index.js'
+import { onTestEnd, startRedis } from '../../support/index.js'
 import { cellsOf, nameOf, readMatrix, type Accident, type Cell, type Outcome, type Row } from './matrix.js'
 import { Troupe } from './process-stage.js'
 import { playCell } from './run-cell.js'
@@ -42,9 +42,8 @@ let admin: Redis
 beforeAll(async () => {
   ;({ url } = await startRedis())
   admin = new Redis(url)
+  onTestEnd(() => admin.disconnect())
 })
-
-afterAll(async () => void (await admin.quit()))
 
 describe('H1–H11, K1–K4, T3–T5, D1, D2: hand-over between processes', () => {
   it('has cells of every kind of conversation, and both kinds of durability for every accident', () => {
