@@ -53,22 +53,43 @@ describe('scenario 34: chats that spoke once', () => {
       mesh({ dedupeMs: 2000 }, async ({ base, make }) => {
         const coordinator = make()
         await coordinator.start()
-        const chats = Array.from({ length: 3000 }, (_, n) => `chat-${n}`)
-        await Promise.all(
-          chats.map(async (chat) => {
-            const turn = await take(coordinator, chat, `m-${chat}`)
-            await turn.commit({ inboundId: `m-${chat}` })
-          }),
-        )
+        const speak = async (from: number, to: number): Promise<void> => {
+          let next = from
+          const lane = async (): Promise<void> => {
+            while (next < to) {
+              const id = `m-${next}`
+              const turn = await take(coordinator, `chat-${next++}`, id)
+              await turn.commit({ inboundId: id })
+            }
+          }
+          await Promise.all(Array.from({ length: 256 }, lane))
+        }
         const fields = async (): Promise<number> => {
           let sum = 0
           for (const key of await server.admin.keys(`${base}t:*`)) sum += await server.admin.hlen(key)
           return sum
         }
-        expect(await fields()).toBeGreaterThan(3000)
-        const limit = performance.now() + 12_000
-        while ((await fields()) > 10 && performance.now() < limit) await sleep(50)
-        expect(await fields()).toBeLessThan(10)
+        const forgotten = async (): Promise<void> => {
+          const limit = performance.now() + 12_000
+          while ((await fields()) > 10 && performance.now() < limit) await sleep(50)
+          expect(await fields()).toBeLessThan(10)
+        }
+        const usedBytes = async (): Promise<number> => {
+          // Redis' own statistics of each command ever called count as well.
+          await server.admin.config('RESETSTAT')
+          return Number(/used_memory:(\d+)/.exec(await server.admin.info('memory'))?.[1])
+        }
+        await speak(0, 1000)
+        await forgotten()
+        const before = await usedBytes()
+        await speak(1000, 21_000)
+        expect(await fields()).toBeGreaterThan(10_000)
+        expect(await usedBytes()).toBeGreaterThan(2 * before)
+        await forgotten()
+        // What was removed is freed in the background.
+        const limit = performance.now() + 5000
+        while ((await usedBytes()) > 1.1 * before && performance.now() < limit) await sleep(50)
+        expect((await usedBytes()) / before).toBeLessThan(1.1)
         const left = (await server.admin.keys(`${base}*`)).map((key) => key.slice(base.length))
         // The mesh, its floor, the live session and the window of now.
         const expected = /^(?:mesh|holders|sessions|[shp]:.*|t:\d+)$/
