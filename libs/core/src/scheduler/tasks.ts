@@ -6,8 +6,10 @@
 import type { Clock, Timer } from '../contracts/clock.js'
 import type { Occurrences } from './occurrences.js'
 
-/** Longest pause of one timer; longer ones are made of several. */
-const LONGEST_MS = 2 ** 31 - 1
+/** Longest pause of one timer, by what the task counts by; longer ones are made of several. The time of day may be set. */
+const LONGEST_MS = { monotonic: 2 ** 31 - 1, now: 60_000 }
+/** An occurrence that is further away than the next one by this was planned by a clock that was wrong. */
+const WRONG_MS = 24 * 60 * 60_000
 
 export class PlainTask {
   private timer: Timer | null = null
@@ -48,16 +50,19 @@ export class PlainTask {
   }
 
   private wait(dueAt: number): void {
-    const leftMs = Math.max(0, dueAt - this.now)
-    this.timer = this.clock.setTimeout(
-      () => {
-        if (leftMs > LONGEST_MS) return this.wait(dueAt)
-        this.occur()
-        // From the planned time on, so that intervals do not drift; what was missed meanwhile is left out.
-        this.plan(Math.max(dueAt, this.now - 1))
-      },
-      Math.min(leftMs, LONGEST_MS),
-    )
+    const look = (): void => {
+      if (this.now < dueAt) return this.isPlausible(dueAt) ? this.wait(dueAt) : this.plan(this.now)
+      this.occur()
+      // From the planned time on, so that intervals do not drift; what was missed meanwhile is left out.
+      this.plan(Math.max(dueAt, this.now - 1))
+    }
+    const ms = Math.min(Math.max(0, dueAt - this.now), LONGEST_MS[this.occurrences.clock])
+    this.timer = this.clock.setTimeout(look, ms)
+  }
+
+  private isPlausible(dueAt: number): boolean {
+    if (this.occurrences.clock === 'monotonic') return true
+    return dueAt - (this.occurrences.next(this.now) ?? dueAt) < WRONG_MS
   }
 
   private occur(): void {

@@ -166,6 +166,33 @@ describe('J2: tasks', () => {
     await list.stop()
   })
 
+  it('cron follows the time of day when that is set', async () => {
+    const { clock, list } = tasks()
+    const at: string[] = []
+    list.add(
+      cron('0 10 * * *', 'Europe/Madrid'),
+      () => void at.push(new Date(clock.now()).toISOString()),
+      undefined,
+    )
+    list.start()
+    const hour = 3_600_000
+    await clock.advance(1000)
+    clock.shiftWall(-hour)
+    await clock.advance(hour - 1000)
+    // By the clock on the wall it is a minute to nine (UTC) only now.
+    expect(at).toEqual([])
+    await clock.advance(60_000)
+    clock.shiftWall(22 * hour)
+    await clock.advance(3 * hour)
+    expect(at).toEqual(['2030-01-01T09:00:00.000Z', '2030-01-02T09:00:00.000Z'])
+    // It was far ahead, and has been put right.
+    clock.shiftWall(-500 * 24 * hour)
+    await clock.advance(24 * hour)
+    expect(at).toHaveLength(3)
+    await list.stop()
+    expect(clock.timers).toBe(0)
+  })
+
   it('run at the times of a cron expression, in a time zone', async () => {
     const { clock, list } = tasks()
     const at: string[] = []
