@@ -14,3 +14,7 @@ export declare const log: {
   warn(fields: object, text: string): void
   error(fields: object, text: string): void
 }
+export declare function sendReport(signal: AbortSignal): Promise<void>
+export declare function charge(order: object): Promise<void>
+export { Bot, MemoryStore } from '@botmesh/core'
+export { RedisStore } from '@botmesh/redis-store'
