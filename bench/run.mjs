@@ -1,8 +1,8 @@
 /**
- * The benchmarks (a)–(k): ratios within one run, medians of interleaved rounds on one private Redis, each
+ * The benchmarks (a)–(k) and (p): ratios within one run, medians of interleaved rounds on one private Redis, each
  * turn looked at by an oracle. Needs `npm run build` and a `redis-server`.
  *
- *   node bench/run.mjs [--rounds 5] [--ms 3000] [--only a,…,k] [--json file]
+ *   node bench/run.mjs [--rounds 5] [--ms 3000] [--only a,…,k,p] [--json file]
  */
 import { writeFile } from 'node:fs/promises'
 import { cpus, loadavg } from 'node:os'
@@ -11,6 +11,7 @@ import { startRedis } from './private-redis.mjs'
 import { launch, measureTurns } from './processes.mjs'
 import { idleMemory } from './idle-memory.mjs'
 import { locks } from './locks.mjs'
+import { parsing } from './parsing.mjs'
 import { sqlSteps } from './sql-steps.mjs'
 import { durability, wholeMessages } from './whole-messages.mjs'
 
@@ -18,7 +19,7 @@ const { values: options } = parseArgs({
   options: {
     rounds: { type: 'string', default: '5' },
     ms: { type: 'string', default: '3000' },
-    only: { type: 'string', default: 'a,b,c,d,e,f,g,h,i,j,k' },
+    only: { type: 'string', default: 'a,b,c,d,e,f,g,h,i,j,k,p' },
     json: { type: 'string' },
   },
 })
@@ -236,6 +237,7 @@ const benchmarks = {
   i: () => sqlSteps({ rounds, ms, median, note: seen }),
   j: (server) => locks(server, { interleave, require }),
   k: (server) => idleMemory(server, { require }),
+  p: (server) => parsing(server, { measureTurns, rounds, ms, median, require, note: seen }),
 }
 
 console.log(
