@@ -98,6 +98,7 @@ export class Scheduler {
     this.candidacy = elections.campaign(`scheduler:${name}`, {
       onLead: (leadership) => this.lead(leadership),
       onFollow: (reason) => {
+        if (this.leadership !== null) this.endTerms(this.leadership)
         this.leadership = null
         logger.info({ scheduler: name, reason }, 'this replica does not run the durable tasks')
       },
@@ -109,7 +110,13 @@ export class Scheduler {
     const { name } = this.options
     this.host.logger.info({ scheduler: name, fence: leadership.fence }, 'this replica runs the durable tasks')
     this.leadership = leadership
+    // One for all: tasks may be many, and come and go.
+    leadership.signal.addEventListener('abort', () => this.endTerms(leadership), { once: true })
     for (const entry of this.tasks.values()) this.begin(entry, leadership)
+  }
+
+  private endTerms(leadership: Leadership): void {
+    for (const term of this.live) if (term.leadership === leadership) term.lose()
   }
 
   private begin(entry: Entry, leadership: Leadership): void {

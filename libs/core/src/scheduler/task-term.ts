@@ -59,12 +59,10 @@ export class TaskTerm {
     private readonly host: TermHost,
     private readonly task: TaskDefinition,
     private readonly row: TaskRow,
-    private readonly leadership: Leadership,
+    readonly leadership: Leadership,
     former: Promise<unknown>[],
   ) {
-    const { signal } = leadership
-    if (signal.aborted) this.lose()
-    else signal.addEventListener('abort', () => this.lose(), { once: true })
+    if (leadership.signal.aborted) this.lose()
     this.over = this.live(former)
   }
 
@@ -89,9 +87,16 @@ export class TaskTerm {
     this.wake()
   }
 
-  private lose(): void {
+  /** The leadership is over: a run under way may no longer act. */
+  lose(): void {
     this.quit()
-    this.end(this.leadership.signal.reason as Error)
+    this.end(this.loss)
+  }
+
+  private get loss(): LeaseLostError {
+    const { signal, fence } = this.leadership
+    const reason: unknown = signal.reason
+    return reason instanceof LeaseLostError ? reason : new LeaseLostError(this.row.key, 'stopped', { fence })
   }
 
   private end(reason: Error): void {
@@ -203,13 +208,7 @@ export class TaskTerm {
   }
 
   private tellLoss(): void {
-    const { reason } = this.leadership.signal
-    const { key } = this.row
-    const error =
-      reason instanceof LeaseLostError
-        ? reason
-        : new LeaseLostError(key, 'stopped', { fence: this.leadership.fence })
-    this.host.lost(key, error)
+    this.host.lost(this.row.key, this.loss)
   }
 
   private async load(): Promise<void> {
