@@ -137,6 +137,7 @@ export class ClusterLines implements Lines, ServerConnections {
       link.close()
     }
     if (this.lines.size > 0) return
+    this.map.halt()
     this.timer?.cancel()
     this.timer = null
   }

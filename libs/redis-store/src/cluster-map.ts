@@ -24,6 +24,9 @@ export class ClusterMap {
   private readonly moves = new Map<number, ServerAddress>()
   private known: ServerAddress[]
   private asking: Promise<void> | null = null
+  /** Connections to those that are being asked. */
+  private links: RedisLink[] = []
+  private wanted = false
 
   constructor(
     private readonly target: ClusterTarget,
@@ -50,10 +53,21 @@ export class ClusterMap {
   /** Asks the nodes anew. Concurrent calls are one. @throws ConfigError if they refuse us,
    * CoordinationUnavailableError if none answers in time. */
   refresh(timeoutMs: number): Promise<void> {
+    this.wanted = true
     this.asking ??= this.ask(timeoutMs).finally(() => {
       this.asking = null
     })
     return this.asking
+  }
+
+  /** Nobody needs to know any more: whoever is being asked is let go. */
+  halt(): void {
+    this.wanted = false
+    this.letGo()
+  }
+
+  private letGo(): void {
+    for (const link of this.links.splice(0)) link.close()
   }
 
   private async ask(timeoutMs: number): Promise<void> {
@@ -65,7 +79,7 @@ export class ClusterMap {
     let last: unknown
     for (let at = 0; at < nodes.length; at += AT_ONCE) {
       const leftMs = until - this.context.clock.monotonic()
-      if (leftMs <= 0) break
+      if (leftMs <= 0 || !this.wanted) break
       const asked = nodes.slice(at, at + AT_ONCE)
       // Each round leaves time for the next ones.
       const ms = Math.max(leftMs / 3, Math.min(leftMs, 100))
@@ -76,6 +90,9 @@ export class ClusterMap {
         const reasons = error instanceof AggregateError ? error.errors : [error]
         last = reasons.find((one) => one instanceof ConfigError) ?? reasons[0]
         if (last instanceof ConfigError) throw last
+      } finally {
+        // Also those that have not answered.
+        this.letGo()
       }
     }
     // Those that did not answer are asked last the next time.
@@ -86,6 +103,7 @@ export class ClusterMap {
   private async askOne(server: ServerAddress, timeoutMs: number): Promise<Owned[]> {
     const { clock, logger } = this.context
     const link = new RedisLink({ target: this.target.server(server), role: 'topology', clock, logger })
+    this.links.push(link)
     try {
       await link.open(timeoutMs)
       const owned = this.read(await link.call('cluster', ['SLOTS'], timeoutMs), server)
@@ -97,8 +115,6 @@ export class ClusterMap {
       if (cause instanceof Error && /cluster support disabled/.test(cause.message))
         throw notACluster(link.place)
       throw error
-    } finally {
-      link.close()
     }
   }
 

@@ -1,10 +1,17 @@
 /** The suites of the store and the coordinator on a real Redis Cluster of three masters with a replica each (S3). */
 import { randomUUID } from 'node:crypto'
+import { createServer, type AddressInfo, type Socket } from 'node:net'
 import { beforeAll, describe, expect, it } from '@jest/globals'
 import { coordinatorSuite, storeSuite } from '@botmesh/core/testing'
 import { Cluster, Redis } from 'ioredis'
-import { ConfigError, type Turn } from '@botmesh/core'
-import { onTestEnd, startRedis, startRedisCluster, type PrivateCluster } from '../../../test/support/index.js'
+import { ConfigError, CoordinationUnavailableError, type Turn } from '@botmesh/core'
+import {
+  onTestEnd,
+  startRedis,
+  startRedisCluster,
+  waitFor,
+  type PrivateCluster,
+} from '../../../test/support/index.js'
 import { RedisCoordinator, RedisStore, type RedisOptions } from '../src/index.js'
 import { slotOf } from '../src/cluster-slots.js'
 import { coordinationBed, storeBed, type Ground } from './beds.js'
@@ -223,6 +230,42 @@ describe('layout cluster: shards', () => {
     while ((await own()) > 0 && performance.now() < limit)
       await new Promise((resolve) => setTimeout(resolve, 10))
     expect(await own()).toBe(0)
+  })
+})
+
+describe('nodes that accept connections and say nothing', () => {
+  /** How many it is connected with. */
+  async function silent(): Promise<{ port: number; connected: () => number }> {
+    const sockets = new Set<Socket>()
+    const server = createServer((socket) => {
+      sockets.add(socket.resume())
+      socket.on('error', () => undefined)
+      socket.on('close', () => sockets.delete(socket))
+    })
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    onTestEnd(() => {
+      for (const socket of sockets) socket.destroy()
+      server.close()
+    })
+    return { port: (server.address() as AddressInfo).port, connected: () => sockets.size }
+  }
+
+  it('one that is asked beside others is let go once one of those has answered', async () => {
+    const { port, connected } = await silent()
+    const known = cluster.addresses.slice(0, 1)
+    const store = new RedisStore({ cluster: [{ host: '127.0.0.1', port }, ...known], prefix: fresh() })
+    await using(store, (opened) => opened.touchChat('k', 'm', 1))
+    await waitFor(() => connected() === 0, { what: 'no connection', timeoutMs: 1200 })
+  })
+
+  it('who stops while they are asked waits for nothing, and leaves nothing behind', async () => {
+    const { port, connected } = await silent()
+    const coordinator = new RedisCoordinator({ cluster: [{ host: '127.0.0.1', port }], prefix: fresh() })
+    const started = rejection(coordinator.start())
+    await waitFor(() => connected() > 0, { what: 'a connection' })
+    await coordinator.stop()
+    expect(await started).toBeInstanceOf(CoordinationUnavailableError)
+    await waitFor(() => connected() === 0, { what: 'no connection', timeoutMs: 1200 })
   })
 })
 
