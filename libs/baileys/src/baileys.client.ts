@@ -6,8 +6,16 @@
  * way to a new socket goes through `connect`, which checks that, and a timer that fires late meets it there
  * (scenario 20). Events of any socket but the current one are ignored.
  */
-import type { ConnectionState, WAMessage, WASocket } from '@whiskeysockets/baileys'
-import { Backoff, ProviderError, type LeaseLostError, type ProviderSink, type Timer } from '@botmesh/core'
+import type { BinaryNode, ConnectionState, WAMessage, WASocket } from '@whiskeysockets/baileys'
+import {
+  Backoff,
+  ProviderError,
+  type LeaseLostError,
+  type Message,
+  type ProviderSink,
+  type Timer,
+} from '@botmesh/core'
+import { AcceptGate } from './accept-gate.js'
 import type { AuthState } from './auth-state.js'
 import { closePolicy, codeOf } from './close-codes.js'
 import { InboundQueue } from './inbound-queue.js'
@@ -37,6 +45,8 @@ export class BaileysClient {
   private retiring: Promise<void> | undefined
   private readonly backoff: Backoff
   private readonly inbound: InboundQueue
+  /** Ids that went through the gate: Baileys tells of them once more. */
+  private readonly passed = new RecentMessages<true>(REMEMBERED)
 
   constructor(
     private readonly id: string,
@@ -61,13 +71,15 @@ export class BaileysClient {
     this.sink.state({ status: 'connecting' })
     this.auth.forgetUnfinishedPairing()
     let socket: WASocket
+    const gate = this.makeGate(() => socket)
     try {
-      socket = this.library.makeWASocket(this.config())
+      socket = this.library.makeWASocket(this.config(gate))
     } catch (error) {
       this.sink.error(this.failure('The connection to WhatsApp could not be made.', 'not-made', false, error))
       return this.reconnect('not-made')
     }
     this.socket = socket
+    socket.ws.prependListener('CB:message', (stanza: BinaryNode) => gate.note(stanza))
     socket.ev.on('connection.update', (update) => {
       if (socket === this.socket && !this.over) this.onUpdate(socket, update)
     })
@@ -82,18 +94,20 @@ export class BaileysClient {
     this.over = true
     this.isOpen = false
     this.timer?.cancel()
+    this.inbound.retryNoMore()
     const socket = this.socket
     this.socket = undefined
     if (socket !== undefined) this.closing = this.closeSocket(socket)
     await this.closing
     this.auth.seal()
-    await this.inbound.close()
+    await Promise.race([this.inbound.close(), this.graceOver()])
     await this.retiring
     await this.records.close()
   }
 
-  private config(): Parameters<Library['makeWASocket']>[0] {
+  private config(gate: AcceptGate): Parameters<Library['makeWASocket']>[0] {
     const { logger, waWebSocketUrl, socketOptions } = this.options
+    const { makeSignalRepository } = { ...this.library.DEFAULT_CONNECTION_CONFIG, ...socketOptions }
     return {
       logger,
       // History is not for a bot; Baileys needs the short one for the hidden ids in it.
@@ -104,6 +118,7 @@ export class BaileysClient {
       getMessage: async (key) => (key.id ? this.sent.get(key.id) : undefined),
       ...(waWebSocketUrl === undefined ? {} : { waWebSocketUrl }),
       ...socketOptions,
+      makeSignalRepository: gate.repository(makeSignalRepository),
       auth: this.auth.state,
     }
   }
@@ -189,16 +204,61 @@ export class BaileysClient {
     this.end('superseded', 'another replica has taken it', error)
   }
 
+  /** What Baileys tells of. Nearly all has been accepted already; the rest came without the gate. */
   private onMessage(received: WAMessage): void {
-    const message = parseInbound(received)
+    const message = this.passed.get(received.key.id ?? '') ? null : this.parse(received)
     if (message === null) return
+    void this.inbound.push(message).then((accepted) => {
+      if (accepted) return
+      const text = `Message ${message.id} of chat ${message.chatId} is lost: it came without the gate.`
+      this.sink.error(this.failure(text, 'message-lost', false, undefined))
+    })
+  }
+
+  private makeGate(socket: () => WASocket): AcceptGate {
+    return new AcceptGate({
+      library: this.library,
+      me: () => {
+        const { me } = this.auth.state.creds
+        return me === undefined ? undefined : { id: me.id, lid: me.lid ?? '' }
+      },
+      accept: (message) => this.accept(socket(), message),
+    })
+  }
+
+  /** From the gate: before WhatsApp is told that it arrived. @throws if it must be delivered again. */
+  private async accept(socket: WASocket, received: WAMessage): Promise<void> {
+    // Of a connection that is given up: what follows a refused message must not overtake it.
+    if (this.over || socket !== this.socket) throw new Error('this connection is closed')
+    const message = this.parse(received)
+    if (message === null) return
+    const accepted = await this.inbound.push(message)
+    if (accepted && socket === this.socket) {
+      this.passed.add(message.id, true)
+      return
+    }
+    // Not acknowledged, and nothing after it either: over this connection WhatsApp would not deliver it again.
+    if (socket === this.socket) void this.renew(socket)
+    throw new Error('the message was not accepted')
+  }
+
+  private async renew(socket: WASocket): Promise<void> {
+    this.socket = undefined
+    this.isOpen = false
+    await this.closeSocket(socket)
+    this.reconnect('message-not-accepted')
+  }
+
+  private parse(received: WAMessage): Message | null {
+    const message = parseInbound(received)
+    if (message === null) return null
     const ageMs = this.sink.clock.now() - message.timestamp
     if (ageMs > this.options.offlineMaxAgeMs) {
       this.sink.logger.debug({ provider: this.id, id: message.id, ageMs }, 'whatsapp: old message ignored')
-      return
+      return null
     }
     this.received.add(message.id, received)
-    this.inbound.push(message)
+    return message
   }
 
   /** Asks the socket to close and, if the other side does not answer, cuts it. Never rejects. */
@@ -213,6 +273,13 @@ export class BaileysClient {
       grace.cancel()
       dropQuestions(socket)
     }
+  }
+
+  /** A runtime that does not answer must not hold up a stop: what it has not accepted comes again. */
+  private graceOver(): Promise<void> {
+    return new Promise((resolve) => {
+      this.sink.clock.setTimeout(resolve, CLOSE_GRACE_MS, { background: true })
+    })
   }
 
   private failure(message: string, reason: string, final: boolean, cause: unknown): ProviderError {

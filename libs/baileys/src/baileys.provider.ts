@@ -67,6 +67,11 @@ export class BaileysProvider implements Provider {
     return this.current
   }
 
+  /** Loads Baileys, which takes a good part of a second. */
+  async prepare(): Promise<void> {
+    await this.library()
+  }
+
   /**
    * Resolves once the first socket is being opened. Starting twice is starting once.
    * @throws ConfigError if Baileys is not installed. @throws ProviderError, StoreError for an unusable session.

@@ -231,23 +231,24 @@ describe('the inbound queue', () => {
     await queue.close()
   })
 
-  it('reports a message that stays refused, and those that a stop leaves behind', async () => {
+  it('says which messages stay refused, and which a stop leaves behind', async () => {
     const sink = new RecordingSink({ clock: fast })
     sink.accept = async () => Promise.reject(new Error('no turn'))
     const queue = new InboundQueue('baileys:x', sink)
-    queue.push(message('a1', 'a'))
-    await sink.until((one) => one.errors.length === 1)
+    expect(await queue.push(message('a1', 'a'))).toBe(false)
+    expect(sink.errors).toEqual([
+      expect.objectContaining({ details: expect.objectContaining({ reason: 'message-not-accepted' }) }),
+    ])
     const slow = new InboundQueue('baileys:x', new RecordingSink())
-    slow.push(message('b1', 'b'))
+    const taken = slow.push(message('b1', 'b'))
     await slow.close()
+    expect(await taken).toBe(true)
     const stuck = new RecordingSink()
     stuck.accept = sink.accept
     const stopped = new InboundQueue('baileys:x', stuck)
-    stopped.push(message('c1', 'c'))
+    const left = stopped.push(message('c1', 'c'))
     await stopped.close()
-    expect(stuck.errors).toEqual([
-      expect.objectContaining({ details: expect.objectContaining({ reason: 'message-not-accepted' }) }),
-    ])
+    expect({ accepted: await left, errors: stuck.errors }).toEqual({ accepted: false, errors: [] })
   })
 })
 

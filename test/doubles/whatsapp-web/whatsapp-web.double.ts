@@ -2,8 +2,8 @@
  * A double of WhatsApp Web for tests: a WebSocket server that completes the Noise handshake, pairs a device by the
  * scanned QR code, lets a paired one log in (replacing an older connection of the same device with 440, as the real
  * one does), answers the queries of a client that starts, delivers and receives end-to-end encrypted text, and
- * closes with any code. It knows no media, groups' sender keys, history or app state; messages written while the
- * device is away wait for its next login.
+ * closes with any code. What is written to the device is delivered at each login until the device says "received".
+ * It knows no history or app state.
  */
 import { EventEmitter } from 'node:events'
 import type { AddressInfo } from 'node:net'
@@ -39,6 +39,8 @@ interface DoubleEvents {
   login: [DoubleAccount]
   gone: []
   message: [ReceivedMessage]
+  /** A client says that it has this message. */
+  receipt: [string]
   /** Everything a client sends, for what has no event of its own. */
   node: [BinaryNode]
 }
@@ -47,6 +49,12 @@ export class WhatsAppWebDouble extends EventEmitter<DoubleEvents> {
   /** Sockets ever accepted, and most logged in at once for one account. */
   accepted = 0
   mostLoggedIn = 0
+  /** Most sockets open at once, and logins that threw out another connection of the same device. */
+  mostOpen = 0
+  replaced = 0
+  logins = 0
+  /** QR codes offered to devices that are not paired. */
+  pairingsShown = 0
   /** What the double itself could not make sense of: empty at the end of a good test. */
   readonly errors: unknown[] = []
   readonly received: ReceivedMessage[] = []
@@ -59,7 +67,10 @@ export class WhatsAppWebDouble extends EventEmitter<DoubleEvents> {
   private readonly clients = new Set<Client>()
   private readonly accounts = new Map<string, DoubleAccount>()
   private readonly people = new Map<string, SignalPerson>()
-  private readonly undelivered: BinaryNode[] = []
+  /** What was written to the account and not acknowledged by it. */
+  readonly undelivered: BinaryNode[] = []
+  /** Ids that a client could not decrypt and asked for again. */
+  readonly retries: string[] = []
   private nextDevice = 1
   private nextId = 1
 
@@ -69,6 +80,7 @@ export class WhatsAppWebDouble extends EventEmitter<DoubleEvents> {
       const client: Client = { link: new NoiseLink(socket) }
       this.accepted += 1
       this.clients.add(client)
+      this.mostOpen = Math.max(this.mostOpen, this.clients.size)
       client.link.on('login', (payload) => this.onLogin(client, payload))
       client.link.on('node', (node) => void this.onNode(client, node).catch((e) => this.errors.push(e)))
       client.link.on('error', (error) => this.errors.push(error))
@@ -164,8 +176,8 @@ export class WhatsAppWebDouble extends EventEmitter<DoubleEvents> {
       content: [await person.encrypt(message, account.keys)],
     }
     const client = [...this.clients].find((one) => one.account === account)
-    if (client === undefined) this.undelivered.push(stanza)
-    else client.link.send(stanza)
+    this.undelivered.push(stanza)
+    client?.link.send(stanza)
     return id
   }
 
@@ -185,6 +197,7 @@ export class WhatsAppWebDouble extends EventEmitter<DoubleEvents> {
         attrs: { from: 's.whatsapp.net', type: 'set', id: this.id(), xmlns: 'md' },
         content: [{ tag: 'pair-device', attrs: {}, content: refs }],
       })
+      this.pairingsShown += 1
       this.emit('pairing')
       return
     }
@@ -195,15 +208,20 @@ export class WhatsAppWebDouble extends EventEmitter<DoubleEvents> {
       client.link.socket.close()
       return
     }
-    for (const other of this.clients) if (other.account === account) this.endStream(other, 440)
+    for (const other of this.clients) {
+      if (other.account !== account) continue
+      this.replaced += 1
+      this.endStream(other, 440)
+    }
     client.account = account
+    this.logins += 1
     const loggedIn = [...this.clients].filter((one) => one.account === account).length
     this.mostLoggedIn = Math.max(this.mostLoggedIn, loggedIn)
     client.link.send({
       tag: 'success',
       attrs: { t: seconds(), lid: lidOf(account.phone, account.device), location: 'test' },
     })
-    const waiting = this.undelivered.splice(0)
+    const waiting = [...this.undelivered]
     for (const stanza of waiting) {
       client.link.send({ ...stanza, attrs: { ...stanza.attrs, offline: '0' } })
     }
@@ -223,7 +241,19 @@ export class WhatsAppWebDouble extends EventEmitter<DoubleEvents> {
     if (node.tag === 'iq' && (node.attrs['type'] === 'get' || node.attrs['type'] === 'set')) {
       return client.link.send(answerQuery(node, (user) => this.people.get(user), client.account))
     }
+    if (node.tag === 'receipt' || (node.tag === 'ack' && node.attrs['class'] === 'message')) {
+      this.onReceived(node)
+    }
     if (node.tag === 'message') await this.onMessage(client, node)
+  }
+
+  /** "Received": only then it will not be delivered again. A request to encrypt it anew is none. */
+  private onReceived({ attrs }: BinaryNode): void {
+    if (attrs['type'] === 'retry') return void this.retries.push(attrs['id'] ?? '')
+    const at = this.undelivered.findIndex((stanza) => stanza.attrs['id'] === attrs['id'])
+    if (at < 0) return
+    this.undelivered.splice(at, 1)
+    this.emit('receipt', attrs['id'] ?? '')
   }
 
   private async onMessage(client: Client, node: BinaryNode): Promise<void> {

@@ -1,7 +1,7 @@
 /**
  * A small bot as a process of its own, for tests that kill, freeze, block and drain it. Messages come in over its
  * standard input (or by Telegram's long polling, if TELEGRAM_ROOT is set, or Discord's gateway, if DISCORD_ROOT is,
- * or a mailbox, if MAIL is); what happens goes out as events, a send as `sent`. What it does with a message stands in
+ * or a mailbox, if MAIL is, or WhatsApp Web, if WHATSAPP_URL is); what happens goes out as events, a send as `sent`. What it does with a message stands in
  * the message: see `handlers`.
  */
 import { Redis } from 'ioredis'
@@ -66,6 +66,18 @@ async function provider(): Promise<Provider> {
     const { DiscordProvider } = await import('@botmesh/discord')
     return new DiscordProvider({ token: env('DISCORD_TOKEN') ?? '', account: 'e2e', apiRoot: discordRoot })
   }
+  const waWebSocketUrl = env('WHATSAPP_URL')
+  if (waWebSocketUrl !== undefined) {
+    await import('../../doubles/whatsapp-web/trust-double.mjs')
+    const { BaileysProvider } = await import('@botmesh/baileys')
+    return new BaileysProvider({
+      session: 'e2e',
+      store: data,
+      printQr: false,
+      waWebSocketUrl,
+      socketOptions: { shouldSyncHistoryMessage: () => false },
+    })
+  }
   const mail = env('MAIL')
   if (mail !== undefined) {
     const { EmailProvider } = await import('@botmesh/email')
@@ -92,6 +104,7 @@ function config(transport: Provider): BotConfig {
       coordinator,
       ...duration('TURN_WAIT_MS', 'turnWaitMs'),
       ...duration('SETTLE_MS', 'settleMs'),
+      ...duration('PROVIDER_DOWN_MS', 'providerDownMs'),
     },
     ...(env('DURABILITY') === '1' ? { durability: { retryMs: 200 } } : {}),
     ...duration('DRAIN_MS', 'drainMs'),

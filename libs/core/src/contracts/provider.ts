@@ -15,6 +15,37 @@ import type { Logger } from './logger.js'
 import type { Message, OutgoingContent, Sent } from './message.js'
 import type { MessageLog } from './message-log.js'
 
+/** What arrives from a platform as a message, or as part of one. */
+export type InboundFeature =
+  | 'text'
+  | 'media'
+  | 'button replies'
+  | 'list replies'
+  | 'commands'
+  | 'reactions'
+  | 'quotes'
+  | 'edits'
+  | 'locations'
+  | 'contacts'
+  | 'mentions'
+  | 'threads'
+  | 'groups'
+
+/** What can be sent, or told, to a platform. */
+export type OutboundFeature =
+  | 'text'
+  | 'media'
+  | 'buttons'
+  | 'lists'
+  | 'templates'
+  | 'embeds'
+  | 'reactions'
+  | 'quotes'
+  | 'edits'
+  | 'typing'
+  | 'read marks'
+  | 'threads'
+
 export interface ProviderCapabilities {
   /** True: the platform allows one connection an account, so one replica connects and the others stand by (P1). */
   exclusiveSession?: boolean
@@ -24,6 +55,9 @@ export interface ProviderCapabilities {
   groups?: boolean
   /** What to do with a send whose fate is unknown: leave it (`skip`, default) or send again (`resend`). */
   uncertainSends?: 'skip' | 'resend'
+  /** For people and for the table of transports in the documents; the runtime does not look at them. */
+  receives?: readonly InboundFeature[]
+  sends?: readonly OutboundFeature[]
 }
 
 export type ProviderState =
@@ -113,6 +147,11 @@ export interface Provider {
   readonly id: string
   readonly capabilities: ProviderCapabilities
   readonly state: ProviderState
+  /**
+   * Called when the bot starts, on standbys too: loads what starting will need (a large library), so that a takeover
+   * does not wait for it. Opens no connection. What fails here is said again by `start`. Idempotent.
+   */
+  prepare?(): Promise<void>
   /**
    * Starts connecting; resolves once the attempt is under way (not when it is open), rejects with a
    * `ConfigError` or `ProviderError` for what can never work. Reports through `sink`.

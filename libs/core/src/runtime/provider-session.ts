@@ -98,6 +98,10 @@ export class ProviderSession {
   async start(): Promise<void> {
     const { coordinator, provider } = this.options
     if (coordinator !== null) {
+      // A standby's part: its takeover will not wait for this. What fails is said when it is started.
+      provider.prepare?.().catch((error: unknown) => {
+        this.options.logger.debug({ err: error, provider: provider.id }, 'the transport is not prepared')
+      })
       return this.stand(coordinator)
     }
     await this.connect(++this.generation, null, { rejectFinal: true })
