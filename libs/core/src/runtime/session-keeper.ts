@@ -174,8 +174,7 @@ export class SessionKeeper {
         if (this.epoch !== epoch) return
         if (error instanceof ConfigError) {
           this.state = 'idle'
-          this.host.refused(error)
-          return
+          return this.host.refused(error)
         }
         this.noteUnreachable(error, 'could not begin a session; trying again')
       }
@@ -187,6 +186,8 @@ export class SessionKeeper {
     const { clock, leaseMs, replicaId } = this.context
     if (!this.backendOpen) {
       await this.backend.open(this.context)
+      // Stopped meanwhile: its close may have come before there was anything to close.
+      if (this.state === 'stopped') await this.backend.close()
       if (this.epoch !== epoch) return false
       this.backendOpen = true
     }
