@@ -54,10 +54,17 @@ describe('B4: WhatsApp messages in neutral form', () => {
     ['contacts', { type: 'contact', body: 'Iker Sanz +34 600 333 444' }],
     ['reaction', { type: 'reaction', body: '👍', quotedId: 'wamid.HBgLMTU1NTA3ODM4ODEVAgARGBI6' }],
     ['reaction-removed', { type: 'reaction', body: '' }],
-    ['order', { type: 'other' }],
+    ['order', { type: 'other', body: '2 × camiseta-01 (15 EUR)\nPara el viernes' }],
     ['unsupported', { type: 'other', body: '' }],
   ])('%s', (name, expected) => {
     expect(only(name)).toMatchObject({ kind: 'message', message: { ...LUCIA, ...expected } })
+  })
+
+  it('users who hide their number are known by the id made for this business, also by name', () => {
+    const user = 'ES.13491208655302741918'
+    expect(only('text-hidden-number')).toMatchObject({
+      message: { chatId: user, from: user, fromName: 'Nerea Ibarra', type: 'text', isGroup: false },
+    })
   })
 
   it('B4: in a group the chat key is per participant', () => {

@@ -1,7 +1,7 @@
 /** Neutral content → Cloud API bodies, and back where an answer comes back. */
 import { describe, expect, it } from '@jest/globals'
 import { SendError } from '@botmesh/core'
-import { parseInbound, renderOutbound, renderReadMark } from '@botmesh/meta'
+import { parseInbound, renderMessages, renderOutbound, renderReadMark } from '@botmesh/meta'
 import { metaWebhookBody } from '../../../test/doubles/graph-api.js'
 import { PHONE_NUMBER_ID, sample, sampleNames } from './samples.js'
 
@@ -165,5 +165,51 @@ describe('B4: neutral content as the Cloud API wants it', () => {
       }
     }
     expect(echoed).toBeGreaterThan(15)
+  })
+})
+
+describe('B4: what does not fit into one message of the platform', () => {
+  const parts = (content: Parameters<typeof renderMessages>[2]) =>
+    renderMessages('meta:shop', TO, content, { sendKey: 'rec/step/1/0' })
+  const media = { kind: 'image' as const, id: '5', caption: 'Azul' }
+
+  it('a long text is several, with send keys of their own; the first one quotes', () => {
+    const text = 'añejo ñandú 🦩 '.repeat(400).trim()
+    const bodies = parts({ text, replyTo: 'wamid.1' })
+    const texts = bodies.map((body) => (body['text'] as { body: string }).body)
+    expect(texts.length).toBeGreaterThan(1)
+    expect(texts.every((one) => one.length <= 4096)).toBe(true)
+    expect(texts.join(' ')).toBe(text)
+    expect(bodies.map((body) => body['context'])).toEqual([{ message_id: 'wamid.1' }, undefined])
+    expect(bodies.map((body) => body['biz_opaque_callback_data'])).toEqual(['rec/step/1/0', 'rec/step/1/0#2'])
+  })
+
+  it('words that a media cannot carry follow it', () => {
+    const sound = { kind: 'audio' as const, id: '6' }
+    expect(parts({ media: sound, text: 'Escucha' })).toMatchObject([
+      { audio: { id: '6' } },
+      { text: { body: 'Escucha' } },
+    ])
+    expect(parts({ media, text: 'y di' })).toMatchObject([
+      { image: { caption: 'Azul' } },
+      { text: { body: 'y di' } },
+    ])
+    const long = 'x'.repeat(1025)
+    expect(parts({ media: { ...media, caption: long } })).toMatchObject([
+      { image: { id: '5' } },
+      { text: { body: long } },
+    ])
+    expect(parts({ media, text: '¿Esta?', buttons: [{ id: 'y', text: 'Sí' }] })).toHaveLength(1)
+    const rows = [{ id: 'm', title: 'M' }]
+    expect(parts({ media, list: { button: 'Ver', sections: [{ rows }] } })).toMatchObject([
+      { image: { id: '5' } },
+      { interactive: { type: 'list', body: { text: 'Azul' } } },
+    ])
+  })
+
+  it('all else is the one body of renderOutbound', () => {
+    for (const content of [{ text: 'Hola' }, { media }, { template: { name: 'a', language: 'es' }, media }]) {
+      expect(renderMessages('meta:shop', TO, content)).toEqual([render(content)])
+    }
   })
 })

@@ -80,6 +80,14 @@ describe('sending', () => {
     })
   })
 
+  it('a file that WhatsApp would refuse for its size is refused before the first byte', async () => {
+    const data = new Uint8Array(5 * 1024 * 1024 + 1)
+    const error = await failureOf(provider.send(TO, { media: { kind: 'image', data } }))
+    expect(error.outcome).toBe('final')
+    expect(error.message).toContain('5242881 bytes, the platform takes 5242880')
+    expect(graph.requests).toEqual([])
+  })
+
   it('downloads what a user sent, bounded', async () => {
     graph.files.set('m1', { data: new Uint8Array(2000), mimeType: 'image/jpeg' })
     const got = await provider.download({ id: 'm1' })
@@ -166,6 +174,26 @@ describe('scenario 16: what a failed send means', () => {
       'Graph API refused (code 131047): the user wrote last more than 24 hours ago: send a template. ' +
         'It said: (#131047) Re-engagement message: More than 24 hours',
     )
+  })
+
+  it.each([
+    [132_000, /number of variables/],
+    [132_001, /does not exist in this language, or is not approved/],
+    [132_007, /breaks a policy/],
+    [132_015, /paused for low quality/],
+  ])('a template that is refused with %d says what to do', async (code, advice) => {
+    graph.failNext(refusal(400, code))
+    const error = await failureOf(provider.send(TO, { template: { name: 'pedido', language: 'es' } }))
+    expect(error).toMatchObject({ outcome: 'final', details: { platformCode: String(code) } })
+    expect(error.message).toMatch(advice)
+  })
+
+  it('a revoked token is final', async () => {
+    graph.revokeToken()
+    expect(await failureOf(provider.send(TO, { text: 'x' }))).toMatchObject({
+      outcome: 'final',
+      message: expect.stringContaining('make a new one'),
+    })
   })
 
   it('an answer that is lost after the request was written is uncertain', async () => {
