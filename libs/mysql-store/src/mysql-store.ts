@@ -2,131 +2,77 @@
 import { MysqlDialect, sql, type Kysely } from 'kysely'
 import { createPool, type Pool } from 'mysql2'
 import type { Pool as PromisePool } from 'mysql2/promise'
+import { ConfigError } from '@botmesh/core'
 import {
-  ConfigError,
-  describeValue,
-  parseDuration,
-  refuseUnknownOptions,
-  systemClock,
-  type Clock,
-  type Duration,
-} from '@botmesh/core'
-import {
-  SQL_STORE_OPTIONS,
+  CONNECT_TIMEOUT_MS,
   SqlStore,
+  readServerOptions,
   type Int,
+  type ServerForm,
+  type ServerOptions,
+  type ServerTarget,
   type SqlFlavor,
-  type SqlStoreOptions,
   type Tables,
 } from '@botmesh/sql-store'
 import { DeadlinePool } from './mysql-pool.js'
 import { judge } from './verdict.js'
 
-export interface MySQLStoreOptions extends SqlStoreOptions {
+export interface MySQLStoreOptions extends ServerOptions<Pool | PromisePool> {
   /** `mysql://[user:password@]host[:port]/database`. */
   url?: string | undefined
   /** A pool of `mysql2` (or of `mysql2/promise`), shared with the application: it is not closed. */
   pool?: Pool | PromisePool
-  /** Most connections at a time, with `url`. Default 10. */
-  connections?: number
-  /** How long a statement may take before its connection is given up and the call rejects. Default 10 s. */
-  callTimeoutMs?: Duration
 }
 
-const OWN_OPTIONS = ['url', 'pool', 'connections', 'callTimeoutMs'] as const
-const URL_FORM = 'mysql://[user:password@]host[:port]/database'
-const CONNECT_TIMEOUT_MS = 10_000
 /** How long a replica waits for another one that migrates, in seconds. */
 const MIGRATION_WAIT_S = 60
+
+const FORM: ServerForm<Pool | PromisePool, Pool> = {
+  store: 'MySQLStore',
+  urlForm: 'mysql://[user:password@]host[:port]/database',
+  protocols: /^(mysql|mariadb):$/,
+  defaultPort: 3306,
+  needsDatabase: true,
+  driver: 'mysql2',
+  poolForm: 'a pool made with `createPool(…)` of mysql2 or mysql2/promise',
+  readPool: (pool) => {
+    // The promise form wraps the other one.
+    const raw: Pool = 'pool' in pool ? pool.pool : pool
+    return typeof raw.getConnection === 'function' && typeof raw.escape === 'function' ? raw : null
+  },
+}
 
 export class MySQLStore extends SqlStore {
   /** @throws ConfigError for an option that is unknown, missing (`url`) or impossible. Connects when first used. */
   constructor(options: MySQLStoreOptions) {
-    refuseUnknownOptions('MySQLStore', options, [...OWN_OPTIONS, ...SQL_STORE_OPTIONS])
-    const timeoutMs = parseDuration('callTimeoutMs', options.callTimeoutMs ?? '10s', { minMs: 100 })
-    super(mysqlFlavor(readTarget(options), options.clock ?? systemClock, timeoutMs), options)
+    super(mysqlFlavor(readServerOptions(options, FORM)), options)
   }
 }
 
-interface Target {
-  place: string
-  /** A pool of our own for each opening, or the one that was given. */
-  pool(): Pool
-  own: boolean
-  /** Its connections take several statements in one text. */
-  packets: boolean
-}
-
-function readTarget({ url, pool, connections = 10 }: MySQLStoreOptions): Target {
-  if (pool !== undefined) {
-    if (url !== undefined) {
-      throw new ConfigError('MySQLStore takes either "url" or "pool", not both.', {
-        option: 'pool',
-        accepted: 'one of the two',
-      })
-    }
-    const given = readPool(pool)
-    return { place: 'the given pool', pool: () => given, own: false, packets: takesPackets(given) }
-  }
-  const { hostname, port, pathname } = readUrl(url)
-  if (!Number.isInteger(connections) || connections < 2 || connections > 1000) {
-    const accepted = 'a whole number from 2 to 1000'
-    throw new ConfigError(`Option "connections" is ${describeValue(connections)}; accepted: ${accepted}.`, {
-      option: 'connections',
-      value: connections,
-      accepted,
-    })
-  }
-  return {
-    place: `${hostname || 'localhost'}:${port || '3306'}${pathname}`,
-    own: true,
-    packets: true,
-    pool: () =>
-      createPool({
-        // A commit travels as one text. Every value in it is bound, none is pasted.
-        multipleStatements: true,
-        uri: String(url),
-        connectionLimit: connections,
-        connectTimeout: CONNECT_TIMEOUT_MS,
-        enableKeepAlive: true,
-        charset: 'utf8mb4',
-      }),
-  }
-}
-
-/** Where the application has allowed it for its pool. */
-function takesPackets(pool: Pool): boolean {
-  const { config } = pool as { config?: { connectionConfig?: { multipleStatements?: unknown } } }
-  return config?.connectionConfig?.multipleStatements === true
-}
-
-function readPool(pool: Pool | PromisePool): Pool {
-  // The promise form wraps the other one.
-  const raw: Pool = 'pool' in pool ? pool.pool : pool
-  if (typeof raw.getConnection === 'function' && typeof raw.escape === 'function') return raw
-  const accepted = 'a pool made with `createPool(…)` of mysql2 or mysql2/promise'
-  throw new ConfigError(`Option "pool" is not a pool of mysql2; accepted: ${accepted}.`, {
-    option: 'pool',
-    accepted,
+/** A pool of our own for each opening, or the one that was given. */
+function poolOf({ from }: ServerTarget<Pool>): Pool {
+  if ('pool' in from) return from.pool
+  return createPool({
+    // A commit travels as one text. Every value in it is bound, none is pasted.
+    multipleStatements: true,
+    uri: from.url,
+    connectionLimit: from.connections,
+    connectTimeout: CONNECT_TIMEOUT_MS,
+    enableKeepAlive: true,
+    charset: 'utf8mb4',
   })
 }
 
-/** Errors never show the URL itself: it may carry a password. */
-function readUrl(url: unknown): URL {
-  const bad = (why: string): ConfigError =>
-    new ConfigError(
-      `Option "url" of MySQLStore ${why}; accepted: ${URL_FORM} (is the environment variable set?), or "pool".`,
-      { option: 'url', accepted: URL_FORM },
-    )
-  if (url === undefined || url === '') throw bad(url === '' ? 'is empty' : 'is undefined')
-  if (typeof url !== 'string' || !URL.canParse(url)) throw bad('cannot be read as a URL')
-  const parsed = new URL(url)
-  if (!/^(mysql|mariadb):$/.test(parsed.protocol)) throw bad(`begins with "${parsed.protocol}//"`)
-  if (parsed.pathname.length < 2) throw bad('names no database')
-  return parsed
+/** Its connections take several statements in one text: ours do, and those of a pool where the application allows it. */
+function takesPackets({ from }: ServerTarget<Pool>): boolean {
+  if ('url' in from) return true
+  const { config } = from.pool as { config?: { connectionConfig?: { multipleStatements?: unknown } } }
+  return config?.connectionConfig?.multipleStatements === true
 }
 
-function mysqlFlavor(target: Target, clock: Clock, timeoutMs: number): SqlFlavor {
+function mysqlFlavor(target: ServerTarget<Pool>): SqlFlavor {
+  const { clock, timeoutMs } = target
+  const own = 'url' in target.from
   return {
     kind: 'mysql',
     title: 'MySQL',
@@ -140,18 +86,17 @@ function mysqlFlavor(target: Target, clock: Clock, timeoutMs: number): SqlFlavor
     },
     tableSuffix: 'engine = InnoDB row_format = dynamic',
     upserts: false,
-    unit: target.packets ? 'packet' : undefined,
+    unit: takesPackets(target) ? 'packet' : undefined,
     rowLocks: true,
-    isolate: !target.own,
+    isolate: !own,
     // sysdate, not now: a statement that waited for a lock began earlier.
     nowMs: sql<Int>`cast(unix_timestamp(sysdate(3)) * 1000 as signed)`,
     nowMicros: sql<Int>`cast(unix_timestamp(sysdate(6)) * 1000000 as signed)`,
     greatest: (a, b) => sql<Int>`greatest(${a}, ${b})`,
-    dialect: () =>
-      new MysqlDialect({ pool: new DeadlinePool(target.pool(), { clock, timeoutMs, own: target.own }) }),
+    dialect: () => new MysqlDialect({ pool: new DeadlinePool(poolOf(target), { clock, timeoutMs, own }) }),
     tableExists,
     exclusively,
-    check: target.own ? undefined : check,
+    check: own ? undefined : check,
     judge,
   }
 }

@@ -4,9 +4,10 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { beforeAll, describe, expect, it } from '@jest/globals'
 import { createPool as createCallbackPool } from 'mysql2'
 import { createConnection, createPool } from 'mysql2/promise'
-import { ConfigError, StoreError, type Logger } from '@botmesh/core'
-import { cutSuite, testCheckpoint, testMessage } from '@botmesh/sql-store/testing'
+import { rejection } from '@botmesh/core/testing'
+import { cutBed, cutSuite, serverSuite, testCheckpoint } from '@botmesh/sql-store/testing'
 import { freePort, startFaultProxy, startMariaDb, type ServerInstance } from '../../../test/support/index.js'
+import { startReplicas } from '../../../test/support/store-replicas.js'
 import { MySQLStore, type MySQLStoreOptions } from '../src/index.js'
 
 const SECRET = "p:w/s ñ%'"
@@ -31,117 +32,65 @@ async function asAdmin(...statements: string[]): Promise<void> {
   await connection.end()
 }
 
-function limitedUrl(password = SECRET, database = 'test'): string {
-  return `mysql://limited:${encodeURIComponent(password)}@127.0.0.1:${server.port}/${database}`
-}
-
 async function refusal(options: MySQLStoreOptions): Promise<Error> {
   const store = new MySQLStore(options)
-  const error: unknown = await store.open().then(
-    () => undefined,
-    (reason: unknown) => reason,
-  )
+  const error = await rejection(store.open())
   await store.close()
-  if (error instanceof Error) return error
-  throw new Error('Nothing was refused.')
+  return error as Error
 }
 
 const freshPrefix = (): string => `f${randomUUID().replaceAll('-', '')}`
+const make = (options: object): MySQLStore => new MySQLStore(options)
 
 cutSuite(
   { describe, it, expect },
   {
     name: 'MySQLStore',
-    bed: async () => {
-      const line = await startFaultProxy({ to: server.url })
-      const prefix = freshPrefix()
-      const stores: MySQLStore[] = []
-      const make = (options: MySQLStoreOptions) => {
-        const one = new MySQLStore({ prefix, connections: 4, callTimeoutMs: 1000, ...options })
-        stores.push(one)
-        return one
-      }
-      return {
-        store: (options = {}) => make({ url: line.url, ...options }),
-        witness: () => make({ url: server.url }),
-        line,
-        restart: () => server.restart(),
-        pass: (ms) => sleep(ms),
-        close: async () => {
-          await Promise.all(stores.map((one) => one.close()))
-          await line.stop()
+    bed: async () =>
+      cutBed(
+        { make, freshPrefix },
+        {
+          url: server.url,
+          line: await startFaultProxy({ to: server.url }),
+          restart: () => server.restart(),
+          pass: (ms) => sleep(ms),
         },
-      }
-    },
+      ),
   },
 )
 
-describe('scenario 28: what is refused at start', () => {
-  it('options that are unknown, missing or impossible, without the URL in the message', () => {
-    const reason = (options: object): ConfigError => {
-      try {
-        expect(new MySQLStore(options)).toBeUndefined()
-      } catch (error) {
-        if (error instanceof ConfigError) return error
-        throw error
-      }
-      throw new Error('Nothing was refused.')
-    }
-    expect(reason({ ulr: 'x' }).message).toMatch(/no option "ulr"; did you mean "url"/)
-    expect(reason({ url: undefined }).message).toMatch(/"url" of MySQLStore is undefined/)
-    expect(reason({ url: '' }).message).toMatch(/is empty/)
-    expect(reason({ url: `postgres://u:${SECRET}@h/d` }).message).not.toContain(SECRET)
-    expect(reason({ url: `no url ${SECRET}` }).message).not.toContain(SECRET)
-    expect(reason({ url: 'mysql://h' }).message).toMatch(/names no database/)
-    expect(reason({ url: 'mysql://h/d', pool: {} }).details.option).toBe('pool')
-    expect(reason({ pool: {} }).message).toMatch(/is not a pool of mysql2/)
-    expect(reason({ url: 'mysql://h/d', connections: 0 }).details.option).toBe('connections')
-    expect(reason({ url: 'mysql://h/d', prefix: 'a b' }).details.option).toBe('prefix')
-  })
-
-  it('a wrong password, at once, naming no secret', async () => {
-    const began = performance.now()
-    const error = await refusal({ url: limitedUrl('geheim') })
-    expect(error).toBeInstanceOf(ConfigError)
-    expect(error.message).toMatch(/127\.0\.0\.1:\d+\/test: the user or its password is not accepted/)
-    expect(JSON.stringify([error.message, error.cause, (error as ConfigError).details])).not.toContain(
-      'geheim',
-    )
-    expect(performance.now() - began).toBeLessThan(5000)
-  })
-
-  it('a database that is not there', async () => {
-    const error = await refusal({ url: server.url.replace(/test$/, 'nowhere') })
-    expect(error).toBeInstanceOf(ConfigError)
-    expect(error.message).toMatch(/there is no such database/)
-  })
-
-  it('missing rights to create tables; where they are up to date none are needed', async () => {
-    const prefix = freshPrefix()
-    const error = await refusal({ url: limitedUrl(SECRET, 'guarded'), prefix })
-    expect(error).toBeInstanceOf(ConfigError)
-    expect(error.message).toMatch(/lacks a right \(CREATE command denied.*CREATE and INDEX once/)
-    const owner = new MySQLStore({ url: server.url.replace(/test$/, 'guarded'), prefix })
-    await owner.open()
-    for (const user of USERS) await asAdmin(`grant select, insert, update, delete on guarded.* to ${user}`)
-    const store = new MySQLStore({ url: limitedUrl(SECRET, 'guarded'), prefix })
-    await store.setCheckpoint('k', testCheckpoint('1:1'))
-    expect(await store.journal.record('k', testMessage('m'))).toBe('recorded')
-    expect((await owner.getCheckpoint('k'))?.revision).toBe('1:1')
-    await Promise.all([store.close(), owner.close()])
-  })
-
-  it('a server that cannot be reached: tried until startTimeoutMs, then a retryable error', async () => {
-    const lines: string[] = []
-    const note = (_: object, text: string) => void lines.push(text)
-    const logger: Logger = { debug: note, info: note, warn: note, error: note }
-    const url = `mysql://u:${encodeURIComponent(SECRET)}@127.0.0.1:${await freePort()}/d`
-    const error = await refusal({ url, startTimeoutMs: 400, logger })
-    expect(error).toBeInstanceOf(StoreError)
-    expect(error).toMatchObject({ retryable: true, details: { store: 'mysql', operation: 'open' } })
-    expect(lines).toEqual(['MySQL cannot be reached yet'])
-  })
-})
+serverSuite(
+  { describe, it, expect },
+  {
+    name: 'MySQLStore',
+    kind: 'mysql',
+    title: 'MySQL',
+    ...{ make, freshPrefix, freePort },
+    secret: SECRET,
+    url: (login = {}) => {
+      const url = new URL(server.url)
+      const { user = url.username, password, database, port } = login
+      url.username = user
+      if (password !== undefined) url.password = encodeURIComponent(password)
+      if (database !== undefined) url.pathname = `/${database}`
+      if (port !== undefined) url.port = String(port)
+      return url.href
+    },
+    refusedUrls: [
+      [`postgres://u:${SECRET}@h/d`, /begins with "postgres:|cannot be read/],
+      ['mysql://h', /names no database/],
+    ],
+    limited: {
+      login: { user: 'limited', password: SECRET, database: 'guarded' },
+      said: /lacks a right \(CREATE command denied.*CREATE and INDEX once/,
+      grant: () =>
+        asAdmin(...USERS.map((user) => `grant select, insert, update, delete on guarded.* to ${user}`)),
+    },
+    owner: { database: 'guarded' },
+    startReplicas: (url, prefix, count) =>
+      startReplicas(new URL('./replica.ts', import.meta.url), url, prefix, count),
+  },
+)
 
 describe('a pool that is given', () => {
   it('of either form is used with its own settings and is not closed', async () => {

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it } from '@jest/globals'
 import { createPool, type Pool, type RowDataPacket } from 'mysql2/promise'
 import { storeSuite } from '@botmesh/core/testing'
-import { sqlSuite } from '@botmesh/sql-store/testing'
+import { SQL_GUARANTEES, sqlSuite, storesOf } from '@botmesh/sql-store/testing'
 import { onTestEnd, sharedMariaDbUrl } from '../../../test/support/index.js'
 import { MySQLStore, type MySQLStoreOptions } from '../src/index.js'
 
@@ -17,36 +17,22 @@ async function bed() {
   admin ??= createPool({ uri: url, connectionLimit: 2 })
   const pool = admin
   const prefix = `t${randomUUID().replaceAll('-', '')}`
-  const stores: MySQLStore[] = []
-  return {
+  const stores = storesOf((options: MySQLStoreOptions) => new MySQLStore(options), {
+    url,
     prefix,
-    store: (options: Partial<MySQLStoreOptions> = {}) => {
-      const one = new MySQLStore({ url, prefix, connections: 4, ...options })
-      stores.push(one)
-      return one
-    },
+    connections: 4,
+  })
+  return {
+    ...stores,
+    prefix,
     execute: async (statement: string) => {
       const [rows] = await pool.query<RowDataPacket[]>(statement)
       return Array.isArray(rows) ? rows : []
     },
     pass: (ms: number) => sleep(ms),
     until: <T>(promise: Promise<T>) => promise,
-    close: async () => {
-      await Promise.all(stores.map((one) => one.close()))
-    },
   }
 }
 
-const guarantees = {
-  conditional: true,
-  state: true,
-  journal: true,
-  outbox: true,
-  log: true,
-  locks: true,
-  coordinator: false,
-  timers: true,
-}
-
-storeSuite({ describe, it, expect }, { name: 'MySQLStore', guarantees, bed })
+storeSuite({ describe, it, expect }, { name: 'MySQLStore', guarantees: SQL_GUARANTEES, bed })
 sqlSuite({ describe, it, expect }, { name: 'MySQLStore', bed })

@@ -2,116 +2,67 @@
 import { PostgresDialect, sql, type Kysely } from 'kysely'
 import { Pool } from 'pg'
 import {
-  ConfigError,
-  describeValue,
-  parseDuration,
-  refuseUnknownOptions,
-  systemClock,
-  type Clock,
-  type Duration,
-} from '@botmesh/core'
-import {
-  SQL_STORE_OPTIONS,
+  CONNECT_TIMEOUT_MS,
   SqlStore,
+  readServerOptions,
   type Int,
+  type ServerForm,
+  type ServerOptions,
+  type ServerTarget,
   type SqlFlavor,
-  type SqlStoreOptions,
   type Tables,
 } from '@botmesh/sql-store'
 import { listen } from './notifications.js'
 import { DeadlinePool } from './pg-pool.js'
 import { judge } from './verdict.js'
 
-export interface PostgresStoreOptions extends SqlStoreOptions {
+export interface PostgresStoreOptions extends ServerOptions<Pool> {
   /** `postgres://[user:password@]host[:port]/database[?sslmode=…]`. */
   url?: string | undefined
   /** A pool of `pg`, shared with the application: it is not closed, and keeps its own settings. */
   pool?: Pool
   /** Most connections at a time, with `url`; one more listens while a message log is subscribed. Default 10. */
   connections?: number
-  /** How long a statement may take before its connection is given up and the call rejects. Default 10 s. */
-  callTimeoutMs?: Duration
 }
 
-const OWN_OPTIONS = ['url', 'pool', 'connections', 'callTimeoutMs'] as const
-const URL_FORM = 'postgres://[user:password@]host[:port]/database'
-const CONNECT_TIMEOUT_MS = 10_000
+const FORM: ServerForm<Pool, Pool> = {
+  store: 'PostgresStore',
+  urlForm: 'postgres://[user:password@]host[:port]/database',
+  protocols: /^postgres(ql)?:$/,
+  defaultPort: 5432,
+  // Without one, it is named like the user.
+  needsDatabase: false,
+  driver: 'pg',
+  poolForm: 'a pool made with `new pg.Pool(…)`',
+  readPool: (pool) =>
+    typeof pool.connect === 'function' && typeof pool.totalCount === 'number' ? pool : null,
+}
 
 export class PostgresStore extends SqlStore {
   /** @throws ConfigError for an option that is unknown, missing (`url`) or impossible. Connects when first used. */
   constructor(options: PostgresStoreOptions) {
-    refuseUnknownOptions('PostgresStore', options, [...OWN_OPTIONS, ...SQL_STORE_OPTIONS])
-    const timeoutMs = parseDuration('callTimeoutMs', options.callTimeoutMs ?? '10s', { minMs: 100 })
-    super(postgresFlavor(readTarget(options), options.clock ?? systemClock, timeoutMs), options)
+    super(postgresFlavor(readServerOptions(options, FORM)), options)
   }
 }
 
-interface Target {
-  place: string
-  /** A pool of our own for each opening, or the one that was given. */
-  pool(): Pool
-  own: boolean
-}
-
-function readTarget({ url, pool, connections = 10 }: PostgresStoreOptions): Target {
-  if (pool !== undefined) {
-    if (url !== undefined) {
-      throw new ConfigError('PostgresStore takes either "url" or "pool", not both.', {
-        option: 'pool',
-        accepted: 'one of the two',
-      })
-    }
-    if (typeof pool.connect !== 'function' || typeof pool.totalCount !== 'number') {
-      const accepted = 'a pool made with `new pg.Pool(…)`'
-      throw new ConfigError(`Option "pool" is not a pool of pg; accepted: ${accepted}.`, {
-        option: 'pool',
-        accepted,
-      })
-    }
-    return { place: 'the given pool', pool: () => pool, own: false }
-  }
-  const { hostname, port, pathname } = readUrl(url)
-  if (!Number.isInteger(connections) || connections < 2 || connections > 1000) {
-    const accepted = 'a whole number from 2 to 1000'
-    throw new ConfigError(`Option "connections" is ${describeValue(connections)}; accepted: ${accepted}.`, {
-      option: 'connections',
-      value: connections,
-      accepted,
-    })
-  }
-  return {
-    place: `${hostname || 'localhost'}:${port || '5432'}${pathname}`,
-    own: true,
-    pool: () =>
-      new Pool({
-        connectionString: url,
-        max: connections,
-        connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
-        keepAlive: true,
-        application_name: 'botmesh',
-        // Statements of a transaction that do not need each other's answers travel together.
-        pipeline: true,
-      }),
-  }
-}
-
-/** Errors never show the URL itself: it may carry a password. */
-function readUrl(url: unknown): URL {
-  const bad = (why: string): ConfigError =>
-    new ConfigError(
-      `Option "url" of PostgresStore ${why}; accepted: ${URL_FORM} (is the environment variable set?), or "pool".`,
-      { option: 'url', accepted: URL_FORM },
-    )
-  if (url === undefined || url === '') throw bad(url === '' ? 'is empty' : 'is undefined')
-  if (typeof url !== 'string' || !URL.canParse(url)) throw bad('cannot be read as a URL')
-  const parsed = new URL(url)
-  if (!/^postgres(ql)?:$/.test(parsed.protocol)) throw bad(`begins with "${parsed.protocol}//"`)
-  return parsed
+/** A pool of our own for each opening, or the one that was given. */
+function poolOf({ from }: ServerTarget<Pool>): Pool {
+  if ('pool' in from) return from.pool
+  return new Pool({
+    connectionString: from.url,
+    max: from.connections,
+    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    keepAlive: true,
+    application_name: 'botmesh',
+    // Statements of a transaction that do not need each other's answers travel together.
+    pipeline: true,
+  })
 }
 
 const FEATURES = { upserts: true, unit: 'statement', rowLocks: true, isolate: true } as const
 
-function postgresFlavor(target: Target, clock: Clock, timeoutMs: number): SqlFlavor {
+function postgresFlavor(target: ServerTarget<Pool>): SqlFlavor {
+  const { clock, timeoutMs } = target
   let current: Pool | null = null
   return {
     kind: 'postgres',
@@ -131,8 +82,8 @@ function postgresFlavor(target: Target, clock: Clock, timeoutMs: number): SqlFla
     nowMicros: sql<Int>`(extract(epoch from clock_timestamp()) * 1000000)::bigint`,
     greatest: (a, b) => sql<Int>`greatest(${a}, ${b})`,
     dialect: () => {
-      current = target.pool()
-      return new PostgresDialect({ pool: new DeadlinePool(current, clock, timeoutMs, target.own) })
+      current = poolOf(target)
+      return new PostgresDialect({ pool: new DeadlinePool(current, clock, timeoutMs, 'url' in target.from) })
     },
     tableExists,
     exclusively: (db, name, work) =>

@@ -6,8 +6,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { beforeAll, describe, expect, it } from '@jest/globals'
 import { Client, Pool } from 'pg'
-import { ConfigError, StoreError, type Logger } from '@botmesh/core'
-import { cutSuite, testCheckpoint } from '@botmesh/sql-store/testing'
+import { cutBed, cutSuite, serverSuite, testCheckpoint } from '@botmesh/sql-store/testing'
 import {
   freePort,
   onTestEnd,
@@ -15,7 +14,9 @@ import {
   startPostgres,
   type ServerInstance,
 } from '../../../test/support/index.js'
-import { PostgresStore, type PostgresStoreOptions } from '../src/index.js'
+import { startReplicas } from '../../../test/support/store-replicas.js'
+import { PostgresStore } from '../src/index.js'
+import { startPooler } from './pooler.js'
 
 const SECRET = 'p:w/s ñ%'
 const dir = mkdtempSync(join(tmpdir(), 'botmesh-hba-'))
@@ -42,127 +43,51 @@ async function asAdmin(...statements: string[]): Promise<void> {
   await client.end()
 }
 
-function limitedUrl(password = SECRET, database = 'postgres'): string {
-  return `postgres://limited:${encodeURIComponent(password)}@127.0.0.1:${server.port}/${database}`
-}
-
-async function refusal(options: PostgresStoreOptions): Promise<Error> {
-  const store = new PostgresStore(options)
-  const error: unknown = await store.open().then(
-    () => undefined,
-    (reason: unknown) => reason,
-  )
-  await store.close()
-  if (error instanceof Error) return error
-  throw new Error('Nothing was refused.')
-}
-
 const freshPrefix = (): string => `f${randomUUID().replaceAll('-', '')}`
+const make = (options: object): PostgresStore => new PostgresStore(options)
 
 cutSuite(
   { describe, it, expect },
   {
     name: 'PostgresStore',
-    bed: async () => {
-      const line = await startFaultProxy({ to: server.url })
-      const prefix = freshPrefix()
-      const stores: PostgresStore[] = []
-      const make = (options: PostgresStoreOptions) => {
-        const one = new PostgresStore({ prefix, connections: 4, callTimeoutMs: 1000, ...options })
-        stores.push(one)
-        return one
-      }
-      return {
-        store: (options = {}) => make({ url: line.url, ...options }),
-        witness: () => make({ url: server.url }),
-        line,
-        restart: () => server.restart(),
-        pass: (ms) => sleep(ms),
-        close: async () => {
-          await Promise.all(stores.map((one) => one.close()))
-          await line.stop()
+    bed: async () =>
+      cutBed(
+        { make, freshPrefix },
+        {
+          url: server.url,
+          line: await startFaultProxy({ to: server.url }),
+          restart: () => server.restart(),
+          pass: (ms) => sleep(ms),
         },
-      }
-    },
+      ),
   },
 )
 
-describe('scenario 28: what is refused at start', () => {
-  it('options that are unknown, missing or impossible, without the URL in the message', () => {
-    const reason = (options: object): ConfigError => {
-      try {
-        expect(new PostgresStore(options)).toBeUndefined()
-      } catch (error) {
-        if (error instanceof ConfigError) return error
-        throw error
-      }
-      throw new Error('Nothing was refused.')
-    }
-    expect(reason({ ulr: 'x' }).message).toMatch(/no option "ulr"; did you mean "url"/)
-    expect(reason({ url: undefined }).message).toMatch(/"url" of PostgresStore is undefined/)
-    expect(reason({ url: '' }).message).toMatch(/is empty/)
-    expect(reason({ url: `mysql://u:${SECRET}@h/d` }).message).not.toContain(SECRET)
-    expect(reason({ url: `no url ${SECRET}` }).message).not.toContain(SECRET)
-    expect(reason({ url: 'postgres://h/d', pool: {} }).details.option).toBe('pool')
-    expect(reason({ pool: {} }).message).toMatch(/is not a pool of pg/)
-    expect(reason({ url: 'postgres://h/d', connections: 0 }).details.option).toBe('connections')
-    expect(reason({ url: 'postgres://h/d', prefix: 'a b' }).details.option).toBe('prefix')
-  })
-
-  it('a wrong password, at once, naming no secret', async () => {
-    const began = performance.now()
-    const error = await refusal({ url: limitedUrl('geheim') })
-    expect(error).toBeInstanceOf(ConfigError)
-    expect(error.message).toMatch(/127\.0\.0\.1:\d+\/postgres: the user or its password is not accepted/)
-    expect(JSON.stringify([error.message, error.cause, (error as ConfigError).details])).not.toContain(
-      'geheim',
-    )
-    expect(performance.now() - began).toBeLessThan(5000)
-  })
-
-  it('a database that is not there', async () => {
-    const error = await refusal({ url: server.url.replace(/postgres$/, 'nowhere') })
-    expect(error).toBeInstanceOf(ConfigError)
-    expect(error.message).toMatch(/there is no such database/)
-  })
-
-  it('missing rights to create tables; where they are up to date none are needed', async () => {
-    const prefix = freshPrefix()
-    const error = await refusal({ url: limitedUrl(), prefix })
-    expect(error).toBeInstanceOf(ConfigError)
-    expect(error.message).toMatch(/lacks a right \(permission denied for schema public\).*CREATE/)
-    const owner = new PostgresStore({ url: server.url, prefix })
-    await owner.open()
-    await asAdmin(
-      `grant select, insert, update, delete on all tables in schema public to limited`,
-      `grant usage on all sequences in schema public to limited`,
-    )
-    const store = new PostgresStore({ url: limitedUrl(), prefix })
-    await store.setCheckpoint('k', testCheckpoint('1:1'))
-    await store.journal.record('k', {
-      id: 'm',
-      chatId: 'k',
-      from: 'k',
-      type: 'text',
-      body: '',
-      isGroup: false,
-      timestamp: 1,
-    })
-    expect((await owner.getCheckpoint('k'))?.revision).toBe('1:1')
-    await Promise.all([store.close(), owner.close()])
-  })
-
-  it('a server that cannot be reached: tried until startTimeoutMs, then a retryable error', async () => {
-    const lines: string[] = []
-    const note = (_: object, text: string) => void lines.push(text)
-    const logger: Logger = { debug: note, info: note, warn: note, error: note }
-    const url = `postgres://u:${encodeURIComponent(SECRET)}@127.0.0.1:${await freePort()}/d`
-    const error = await refusal({ url, startTimeoutMs: 400, logger })
-    expect(error).toBeInstanceOf(StoreError)
-    expect(error).toMatchObject({ retryable: true, details: { store: 'postgres', operation: 'open' } })
-    expect(lines).toEqual(['PostgreSQL cannot be reached yet'])
-  })
-})
+serverSuite(
+  { describe, it, expect },
+  {
+    name: 'PostgresStore',
+    kind: 'postgres',
+    title: 'PostgreSQL',
+    ...{ make, freshPrefix, freePort },
+    secret: SECRET,
+    url: ({ user = 'postgres', password = '', database = 'postgres', port = server.port } = {}) =>
+      `postgres://${user}:${encodeURIComponent(password)}@127.0.0.1:${port}/${database}`,
+    refusedUrls: [[`mysql://u:${SECRET}@h/d`, /begins with "mysql:|cannot be read/]],
+    limited: {
+      login: { user: 'limited', password: SECRET },
+      said: /lacks a right \(permission denied for schema public\).*CREATE/,
+      grant: () =>
+        asAdmin(
+          `grant select, insert, update, delete on all tables in schema public to limited`,
+          `grant usage on all sequences in schema public to limited`,
+        ),
+    },
+    owner: {},
+    startReplicas: (url, prefix, count) =>
+      startReplicas(new URL('./replica.ts', import.meta.url), url, prefix, count),
+  },
+)
 
 describe('a pool that is given', () => {
   it('is used with its own settings and is not closed', async () => {
@@ -214,5 +139,30 @@ describe('the message log', () => {
     expect(await again).toBeLessThan(6000)
     await end()
     await Promise.all([store.close(), other.close()])
+  })
+})
+
+describe('a pooler that hands out connections by the transaction', () => {
+  it('does not know the named statements: they are sent again without a name, and later ones have none', async () => {
+    const pooler = await startPooler(server.port)
+    const store = new PostgresStore({ url: pooler.url, prefix: freshPrefix(), connections: 2 })
+    for (let n = 1; n <= 12; n += 1) {
+      const revision = `7:${n}`
+      const before = n === 1 ? null : `7:${n - 1}`
+      expect((await store.openState('k', 7))?.revision ?? null).toBe(before)
+      const effects = { inboundId: `m${n}`, checkpoint: testCheckpoint(revision), expectedRevision: before }
+      expect(await store.commitState('k', 7, `7#${n}`, effects)).toMatchObject({
+        outcome: 'committed',
+        revision,
+      })
+    }
+    // Something was refused, and it was not tried over and over.
+    const { refused } = pooler
+    expect(refused).toBeGreaterThan(0)
+    expect(refused).toBeLessThanOrEqual(4)
+    for (let n = 0; n < 12; n += 1) expect(await store.isCommitted('k', `m${n + 1}`)).toBe(true)
+    expect(pooler.refused).toBe(refused)
+    await store.close()
+    await pooler.stop()
   })
 })

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it } from '@jest/globals'
 import { Pool } from 'pg'
 import { storeSuite } from '@botmesh/core/testing'
-import { sqlSuite } from '@botmesh/sql-store/testing'
+import { SQL_GUARANTEES, sqlSuite, storesOf } from '@botmesh/sql-store/testing'
 import { onTestEnd, sharedPostgresUrl } from '../../../test/support/index.js'
 import { PostgresStore, type PostgresStoreOptions } from '../src/index.js'
 
@@ -12,39 +12,25 @@ import { PostgresStore, type PostgresStoreOptions } from '../src/index.js'
 let admin: Pool | undefined
 onTestEnd(() => admin?.end())
 
-async function bed(more: Partial<PostgresStoreOptions> = {}) {
+async function bed() {
   const url = await sharedPostgresUrl()
   // Should the server end first, its word about that is of no interest.
   admin ??= new Pool({ connectionString: url, max: 2 }).on('error', () => undefined)
   const pool = admin
   const prefix = `t${randomUUID().replaceAll('-', '')}`
-  const stores: PostgresStore[] = []
-  return {
+  const stores = storesOf((options: PostgresStoreOptions) => new PostgresStore(options), {
+    url,
     prefix,
-    store: (options: Partial<PostgresStoreOptions> = {}) => {
-      const one = new PostgresStore({ url, prefix, connections: 4, ...more, ...options })
-      stores.push(one)
-      return one
-    },
+    connections: 4,
+  })
+  return {
+    ...stores,
+    prefix,
     execute: async (statement: string) => (await pool.query<Record<string, unknown>>(statement)).rows,
     pass: (ms: number) => sleep(ms),
     until: <T>(promise: Promise<T>) => promise,
-    close: async () => {
-      await Promise.all(stores.map((one) => one.close()))
-    },
   }
 }
 
-const guarantees = {
-  conditional: true,
-  state: true,
-  journal: true,
-  outbox: true,
-  log: true,
-  locks: true,
-  coordinator: false,
-  timers: true,
-}
-
-storeSuite({ describe, it, expect }, { name: 'PostgresStore', guarantees, bed: () => bed() })
-sqlSuite({ describe, it, expect }, { name: 'PostgresStore', bed: () => bed() })
+storeSuite({ describe, it, expect }, { name: 'PostgresStore', guarantees: SQL_GUARANTEES, bed })
+sqlSuite({ describe, it, expect }, { name: 'PostgresStore', bed })

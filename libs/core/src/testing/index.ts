@@ -33,7 +33,7 @@ export type {
   CoordinatorFixture,
   CoordinatorGuarantees,
 } from './conformance/coordination-bed.js'
-export type { Matchers, TestApi } from './conformance/test-api.js'
+export { rejection, type Matchers, type TestApi } from './conformance/test-api.js'
 export { storeSuite } from './conformance/store.suite.js'
 export { cutSuite, type CutFixture, type CutLine } from './conformance/cut.suite.js'
 export { chainOfCommits, testCheckpoint, testMessage, type Chain } from './conformance/chain.js'

@@ -1,6 +1,6 @@
 /** What every SQL store must do besides the conformance of stores: migrations, names, damage, contention, cleaning up. */
 import { ConfigError, StoreError, systemClock, type Clock } from '@botmesh/core'
-import { chainOfCommits, testCheckpoint, testMessage, type TestApi } from '@botmesh/core/testing'
+import { chainOfCommits, rejection, testCheckpoint, testMessage, type TestApi } from '@botmesh/core/testing'
 import { SCHEMA_VERSION } from '../migrations.js'
 import type { SqlStore, SqlStoreOptions } from '../sql-store.js'
 
@@ -21,14 +21,6 @@ export interface SqlFixture {
 }
 
 type Test = (bed: SqlBed) => Promise<void>
-
-async function rejection(promise: Promise<unknown>): Promise<unknown> {
-  const settled = await promise.then(
-    () => ({}),
-    (error: unknown) => ({ error }),
-  )
-  return 'error' in settled ? settled.error : undefined
-}
 
 export function sqlSuite(api: TestApi, fixture: SqlFixture): void {
   const on = (test: Test) => async () => {
