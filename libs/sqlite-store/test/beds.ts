@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { StoreBed } from '@botmesh/core/testing'
+import { storesOf } from '@botmesh/sql-store/testing'
 import { SQLiteStore, type SQLiteStoreOptions } from '../src/index.js'
 
 export interface Folder {
@@ -23,17 +24,10 @@ export function folder(): Folder {
 /** Several stores on one new file. */
 export function fileBed(files: Folder, options: Partial<SQLiteStoreOptions> = {}): StoreBed {
   const path = files.path()
-  const stores: SQLiteStore[] = []
+  const make = (more: SQLiteStoreOptions): SQLiteStore => new SQLiteStore(more)
   return {
-    store: () => {
-      const one = new SQLiteStore({ path, synchronous: 'normal', ...options })
-      stores.push(one)
-      return one
-    },
+    ...storesOf(make, { path, synchronous: 'normal', ...options }),
     pass: (ms) => sleep(ms),
     until: (promise) => promise,
-    close: async () => {
-      await Promise.all(stores.map((one) => one.close()))
-    },
   }
 }

@@ -5,9 +5,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, describe, expect, it } from '@jest/globals'
 import Database from 'libsql'
 import { ConfigError } from '@botmesh/core'
-import { chainOfCommits, sqlSuite, testCheckpoint } from '@botmesh/sql-store/testing'
+import { chainOfCommits, sqlSuite, storesOf, testCheckpoint } from '@botmesh/sql-store/testing'
 import { spawnReplica } from '../../../test/support/index.js'
-import { SQLiteStore } from '../src/index.js'
+import { SQLiteStore, type SQLiteStoreOptions } from '../src/index.js'
 import { folder } from './beds.js'
 
 const files = folder()
@@ -19,14 +19,10 @@ sqlSuite(
     name: 'SQLiteStore',
     bed: async () => {
       const path = files.path()
-      const stores: SQLiteStore[] = []
+      const make = (options: SQLiteStoreOptions): SQLiteStore => new SQLiteStore(options)
       return {
+        ...storesOf(make, { path, prefix: 'shop', synchronous: 'normal' }),
         prefix: 'shop',
-        store: (options = {}) => {
-          const one = new SQLiteStore({ path, prefix: 'shop', synchronous: 'normal', ...options })
-          stores.push(one)
-          return one
-        },
         execute: async (statement) => {
           const db = new Database(path)
           try {
@@ -39,9 +35,6 @@ sqlSuite(
           }
         },
         pass: (ms) => sleep(ms),
-        close: async () => {
-          await Promise.all(stores.map((one) => one.close()))
-        },
       }
     },
   },

@@ -1,6 +1,7 @@
 /** The store suites on SQLite files. */
 import { afterAll, describe, expect, it } from '@jest/globals'
 import { storeSuite } from '@botmesh/core/testing'
+import { SQL_GUARANTEES } from '@botmesh/sql-store/testing'
 import { fileBed, folder } from './beds.js'
 
 const files = folder()
@@ -10,16 +11,7 @@ storeSuite(
   { describe, it, expect },
   {
     name: 'SQLiteStore',
-    guarantees: {
-      conditional: true,
-      state: true,
-      journal: true,
-      outbox: true,
-      log: true,
-      locks: true,
-      coordinator: false,
-      timers: true,
-    },
+    guarantees: SQL_GUARANTEES,
     bed: async () => fileBed(files),
   },
 )
