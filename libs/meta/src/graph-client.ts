@@ -5,6 +5,7 @@
 import { networkCodeOf, readBounded, SendError, wasNeverSent, type Clock } from '@botmesh/core'
 import { z } from 'zod'
 import { judgeGraphError, saysEnough } from './graph-errors.js'
+import type { CommonSettings } from './graph-options.js'
 
 export interface GraphSettings {
   /** For errors: whose call it was. */
@@ -41,6 +42,12 @@ const EXCERPT_CHARS = 300
 const ANSWER_BYTES = 4 * 1024 * 1024
 /** Files take longer than words. */
 const FILE_TIMEOUT_FACTOR = 4
+
+/** The client of one account. */
+export function graphClientFor(settings: CommonSettings): GraphClient {
+  const { id, graphUrl, apiVersion, accessToken, sendTimeoutMs } = settings
+  return new GraphClient({ provider: id, graphUrl, apiVersion, accessToken, timeoutMs: sendTimeoutMs })
+}
 
 export class GraphClient {
   constructor(private readonly settings: GraphSettings) {}

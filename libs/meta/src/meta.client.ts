@@ -1,7 +1,7 @@
 /** The Cloud API's calls that the provider needs, on the shared Graph client. All I/O of this package is here. */
 import { SendError, type Clock } from '@botmesh/core'
 import { z } from 'zod'
-import { GraphClient } from './graph-client.js'
+import { graphClientFor, type GraphClient } from './graph-client.js'
 import {
   fileOf,
   MIB,
@@ -33,13 +33,7 @@ export class MetaClient {
   constructor(settings: MetaSettings) {
     this.provider = settings.id
     this.phoneNumberId = settings.phoneNumberId
-    this.graph = new GraphClient({
-      provider: settings.id,
-      graphUrl: settings.graphUrl,
-      apiVersion: settings.apiVersion,
-      accessToken: settings.accessToken,
-      timeoutMs: settings.sendTimeoutMs,
-    })
+    this.graph = graphClientFor(settings)
   }
 
   /** @returns the platform's id of the message. @throws SendError */

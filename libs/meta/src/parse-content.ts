@@ -58,62 +58,65 @@ const MEDIA_KINDS: readonly Media['kind'][] = ['image', 'audio', 'video', 'docum
 export type Content = Pick<Message, 'type' | 'body'> &
   Partial<Pick<Message, 'media' | 'buttonId' | 'quotedId'>>
 
+/** Readers of the kinds that are not media; each gives undefined for a malformed message. */
+const READERS: Readonly<Record<string, (raw: unknown) => Content | undefined>> = {
+  text(raw) {
+    const { data } = bodySchemas.text.safeParse(raw)
+    return data && { type: 'text', body: data.text.body }
+  },
+  button(raw) {
+    const { data } = bodySchemas.button.safeParse(raw)
+    if (data === undefined) return undefined
+    const { text: body, payload } = data.button
+    return { type: 'button', body, buttonId: payload ?? body }
+  },
+  interactive: parseInteractive,
+  location(raw) {
+    const { data } = bodySchemas.location.safeParse(raw)
+    if (data === undefined) return undefined
+    const { latitude, longitude, name, address } = data.location
+    return {
+      type: 'location',
+      body: [name, address, `${latitude},${longitude}`].filter(Boolean).join('\n'),
+    }
+  },
+  contacts(raw) {
+    const { data } = bodySchemas.contacts.safeParse(raw)
+    const lines = data?.contacts.map((one) =>
+      [one.name?.formatted_name, ...one.phones.map((phone) => phone.phone)].filter(Boolean).join(' '),
+    )
+    return lines && { type: 'contact', body: lines.join('\n') }
+  },
+  reaction(raw) {
+    const { data } = bodySchemas.reaction.safeParse(raw)
+    // Without an emoji the reaction was taken back.
+    return data && { type: 'reaction', body: data.reaction.emoji ?? '', quotedId: data.reaction.message_id }
+  },
+  order(raw) {
+    const { data } = bodySchemas.order.safeParse(raw)
+    return data && { type: 'other', body: readableOrder(data.order) }
+  },
+}
+
 /** @returns undefined for a malformed one. */
 export function parseContent(type: string, raw: unknown): Content | undefined {
   const kind = MEDIA_KINDS.find((one) => one === type)
   if (kind !== undefined) return parseMedia(kind, raw)
-  switch (type) {
-    case 'text': {
-      const { data } = bodySchemas.text.safeParse(raw)
-      return data && { type: 'text', body: data.text.body }
-    }
-    case 'button': {
-      const { data } = bodySchemas.button.safeParse(raw)
-      return (
-        data && { type: 'button', body: data.button.text, buttonId: data.button.payload ?? data.button.text }
-      )
-    }
-    case 'interactive':
-      return parseInteractive(raw)
-    case 'location': {
-      const { data } = bodySchemas.location.safeParse(raw)
-      if (data === undefined) return undefined
-      const { latitude, longitude, name, address } = data.location
-      return {
-        type: 'location',
-        body: [name, address, `${latitude},${longitude}`].filter(Boolean).join('\n'),
-      }
-    }
-    case 'contacts': {
-      const { data } = bodySchemas.contacts.safeParse(raw)
-      const lines = data?.contacts.map((one) =>
-        [one.name?.formatted_name, ...one.phones.map((phone) => phone.phone)].filter(Boolean).join(' '),
-      )
-      return lines && { type: 'contact', body: lines.join('\n') }
-    }
-    case 'reaction': {
-      const { data } = bodySchemas.reaction.safeParse(raw)
-      // Without an emoji the reaction was taken back.
-      return data && { type: 'reaction', body: data.reaction.emoji ?? '', quotedId: data.reaction.message_id }
-    }
-    case 'order': {
-      const { data } = bodySchemas.order.safeParse(raw)
-      return data && { type: 'other', body: readableOrder(data.order) }
-    }
-    default:
-      // Unsupported kinds and what the platform adds later: the bot may still answer "not understood".
-      return { type: 'other', body: '' }
-  }
+  // Unsupported kinds and what the platform adds later: the bot may still answer "not understood".
+  return Object.hasOwn(READERS, type) ? READERS[type]!(raw) : { type: 'other', body: '' }
 }
 
 /** A line for each article, then what was written with them. */
-function readableOrder({ product_items: items, text }: z.infer<typeof bodySchemas.order>['order']): string {
+function readableOrder({
+  product_items: items,
+  text: note,
+}: z.infer<typeof bodySchemas.order>['order']): string {
   const lines = items.map(({ quantity, product_retailer_id: article, item_price: price, currency }) =>
     price === undefined
       ? `${quantity} × ${article}`
       : `${quantity} × ${article} (${[price, currency].filter(Boolean).join(' ')})`,
   )
-  return [...lines, text].filter(Boolean).join('\n')
+  return [...lines, note].filter(Boolean).join('\n')
 }
 
 function parseInteractive(raw: unknown): Content | undefined {

@@ -2,7 +2,6 @@
  * WhatsApp Cloud API webhook bodies → neutral messages and statuses. Pure. Lenient: what is malformed or unknown
  * becomes an `ignored` event with its reason, so that one odd entry never costs its neighbours.
  */
-import type { Message } from '@botmesh/core'
 import { z } from 'zod'
 import { parseContent } from './parse-content.js'
 import type { CommonEvent } from './webhook-provider.js'

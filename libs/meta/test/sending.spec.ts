@@ -1,11 +1,13 @@
 /** Sending through the Graph API, against the double: what succeeded, and what each failure means (scenario 16). */
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
-import { LeaseLostError, SendError } from '@botmesh/core'
+import { LeaseLostError } from '@botmesh/core'
 import { judgeGraphError, MetaProvider } from '@botmesh/meta'
 import { GraphApiDouble, type GraphFault } from '../../../test/doubles/graph-api.js'
+import { everythingIn, failuresWithout } from '../../../test/support/page-transport/failures.js'
 import { PHONE_NUMBER_ID } from './samples.js'
 
 const TOKEN = 'EAAsecretTokenOfTheTests'
+const failureOf = failuresWithout(TOKEN)
 const TO = { chatId: '34600111222' }
 
 let graph: GraphApiDouble
@@ -27,24 +29,6 @@ function providerFor(graphUrl: string, more: object = {}): MetaProvider {
     graphUrl,
     ...more,
   })
-}
-
-/** The SendError of a send that fails. */
-async function failureOf(send: Promise<unknown>): Promise<SendError> {
-  const error = await send.then(
-    () => undefined,
-    (thrown: unknown) => thrown,
-  )
-  expect(error).toBeInstanceOf(SendError)
-  expect(JSON.stringify(everythingIn(error))).not.toContain(TOKEN)
-  return error as SendError
-}
-
-/** An error with its hidden parts, causes included. */
-function everythingIn(error: unknown): unknown {
-  if (!(error instanceof Error)) return error
-  const { name, message, stack, cause } = error
-  return { ...(error as object), name, message, stack, cause: everythingIn(cause) }
 }
 
 describe('sending', () => {

@@ -8,12 +8,12 @@ import type { PageFixture } from './fixture.js'
 
 /** The package's two pure functions. */
 export interface PageFunctions {
-  parse(body: unknown, options?: { edits?: 'ignore' | 'deliver' }): PageEvent[]
-  render(
+  parse: (body: unknown, options?: { edits?: 'ignore' | 'deliver' }) => PageEvent[]
+  render: (
     to: SendTarget,
     content: OutgoingContent,
     options?: { longText?: 'split' | 'refuse' },
-  ): Record<string, unknown>[]
+  ) => Record<string, unknown>[]
 }
 
 interface Tappable {

@@ -1,28 +1,13 @@
 /** Sending to Messenger and Instagram against the double: what arrives, and what each failure means (scenario 16). */
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
-import { ConfigError, LeaseLostError, SendError } from '@botmesh/core'
+import { ConfigError, LeaseLostError } from '@botmesh/core'
 import { RecordingSink } from '@botmesh/core/testing'
 import type { PageProvider } from '@botmesh/meta/page'
 import { GraphApiDouble, type GraphFault } from '../../doubles/graph-api.js'
+import { everythingIn, failuresWithout } from './failures.js'
 import { optionsFor, TOKEN, type PageFixture } from './fixture.js'
 
-/** An error with its hidden parts, causes included. */
-export function everythingIn(error: unknown): unknown {
-  if (!(error instanceof Error)) return error
-  const { name, message, stack, cause } = error
-  return { ...(error as object), name, message, stack, cause: everythingIn(cause) }
-}
-
-/** The SendError of a send that fails, which must not hold the token. */
-async function failureOf(send: Promise<unknown>): Promise<SendError> {
-  const error = await send.then(
-    () => undefined,
-    (thrown: unknown) => thrown,
-  )
-  expect(error).toBeInstanceOf(SendError)
-  expect(JSON.stringify(everythingIn(error))).not.toContain(TOKEN)
-  return error as SendError
-}
+const failureOf = failuresWithout(TOKEN)
 
 const refusal = (status: number, code: number, subcode?: number): GraphFault => ({
   kind: 'error',

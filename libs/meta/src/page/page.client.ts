@@ -1,7 +1,7 @@
 /** The calls of Messenger's and Instagram's API that the provider needs, on the shared Graph client. */
 import { ConfigError, SendError, type Clock } from '@botmesh/core'
 import { z } from 'zod'
-import { GraphClient } from '../graph-client.js'
+import { graphClientFor, type GraphClient } from '../graph-client.js'
 import { fileOf, refuseLargeUpload, type OutgoingMedia } from '../media-upload.js'
 import type { PageSettings } from './page-options.js'
 import { ATTACHMENT_TYPES } from './platform.js'
@@ -13,13 +13,7 @@ export class PageClient {
   private readonly graph: GraphClient
 
   constructor(private readonly settings: PageSettings) {
-    this.graph = new GraphClient({
-      provider: settings.id,
-      graphUrl: settings.graphUrl,
-      apiVersion: settings.apiVersion,
-      accessToken: settings.accessToken,
-      timeoutMs: settings.sendTimeoutMs,
-    })
+    this.graph = graphClientFor(settings)
   }
 
   /** @returns the platform's id of the message. @throws SendError */
