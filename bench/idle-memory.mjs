@@ -35,23 +35,26 @@ export async function idleMemory(server, { require }) {
 }
 
 async function idleWaiting(server, require) {
-  const leaseMs = 3000
   console.log(`(k) ${WAITING} turns held, ${WAITING} waiting, ten seconds in which nothing happens`)
+  const calls = await idleCalls(server, { held: WAITING, waiting: WAITING })
+  require('(k) calls a replica a lease, 10,000 waiting', calls, '<=', 8)
+}
+
+/** One replica holds, another waits, for ten seconds. @returns their calls a replica a lease. */
+export async function idleCalls(server, { held, waiting, leaseMs = 3000 }) {
   await server.admin.flushall()
-  const shape = { port: server.port, prefix: 'w', leaseMs, chats: WAITING }
-  const holder = launch('holding-process.mjs', { ...shape, replica: 'holder' })
+  const job = { port: server.port, prefix: 'idle', leaseMs }
+  const holder = launch('holding-process.mjs', { ...job, chats: held, replica: 'holder' })
   await holder.next('granted')
-  const waiter = launch('holding-process.mjs', { ...shape, replica: 'waiter' })
+  const waiter = launch('holding-process.mjs', { ...job, chats: waiting, replica: 'waiter' })
   await waiter.next('queued')
   await pause(1500)
   const from = await server.usage()
   await pause(10_000)
   const to = await server.usage()
-  require('(k) calls a replica a lease, 10,000 waiting', (to.calls - from.calls) /
-    2 /
-    (10_000 / leaseMs), '<=', 8)
   console.log(`  Redis ${((to.cpuUs - from.cpuUs) / 10_000).toFixed(2)} ms of CPU a second`)
   holder.child.kill('SIGKILL')
   waiter.child.kill('SIGKILL')
   await Promise.all([holder.gone(), waiter.gone()])
+  return (to.calls - from.calls) / 2 / (10_000 / leaseMs)
 }

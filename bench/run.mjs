@@ -9,7 +9,7 @@ import { cpus, loadavg } from 'node:os'
 import { parseArgs } from 'node:util'
 import { startRedis } from './private-redis.mjs'
 import { launch, measureTurns } from './processes.mjs'
-import { idleMemory } from './idle-memory.mjs'
+import { idleCalls, idleMemory } from './idle-memory.mjs'
 import { locks } from './locks.mjs'
 import { parsing } from './parsing.mjs'
 import { sqlSteps } from './sql-steps.mjs'
@@ -160,29 +160,13 @@ const benchmarks = {
   },
 
   async d(server) {
-    const leaseMs = 3000
-    for (const [chats, waiting] of [
+    for (const [held, waiting] of [
       [10_000, 1000],
       [100, 10],
     ]) {
-      console.log(`(d) ${chats} turns held, ${waiting} waiting, ten seconds, leaseMs ${leaseMs}`)
-      await server.admin.flushall()
-      const job = { port: server.port, prefix: 'd', leaseMs }
-      const holder = launch('holding-process.mjs', { ...job, chats, replica: 'holder' })
-      await holder.next('granted')
-      const waiter = launch('holding-process.mjs', { ...job, chats: waiting, replica: 'waiter' })
-      await waiter.next('queued')
-      await pause(1500)
-      const before = await server.usage()
-      await pause(10_000)
-      const after = await server.usage()
-      require(`(d) calls a replica a lease, ${chats} held`, (after.calls - before.calls) /
-        2 /
-        (10_000 / leaseMs), '<=', 8)
-      console.log(`  Redis ${((after.cpuUs - before.cpuUs) / 10_000).toFixed(2)} ms of CPU a second`)
-      holder.child.kill('SIGKILL')
-      waiter.child.kill('SIGKILL')
-      await Promise.all([holder.gone(), waiter.gone()])
+      console.log(`(d) ${held} turns held, ${waiting} waiting, ten seconds`)
+      const calls = await idleCalls(server, { held, waiting })
+      require(`(d) calls a replica a lease, ${held} held`, calls, '<=', 8)
     }
   },
 

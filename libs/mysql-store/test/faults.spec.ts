@@ -5,7 +5,7 @@ import { beforeAll, describe, expect, it } from '@jest/globals'
 import { createPool as createCallbackPool } from 'mysql2'
 import { createConnection, createPool } from 'mysql2/promise'
 import { rejection } from '@botmesh/core/testing'
-import { cutBed, cutSuite, serverSuite, testCheckpoint } from '@botmesh/sql-store/testing'
+import { serverSuite, testCheckpoint } from '@botmesh/sql-store/testing'
 import { freePort, startFaultProxy, startMariaDb, type ServerInstance } from '../../../test/support/index.js'
 import { startReplicas } from '../../../test/support/store-replicas.js'
 import { MySQLStore, type MySQLStoreOptions } from '../src/index.js'
@@ -42,23 +42,6 @@ async function refusal(options: MySQLStoreOptions): Promise<Error> {
 const freshPrefix = (): string => `f${randomUUID().replaceAll('-', '')}`
 const make = (options: object): MySQLStore => new MySQLStore(options)
 
-cutSuite(
-  { describe, it, expect },
-  {
-    name: 'MySQLStore',
-    bed: async () =>
-      cutBed(
-        { make, freshPrefix },
-        {
-          url: server.url,
-          line: await startFaultProxy({ to: server.url }),
-          restart: () => server.restart(),
-          pass: (ms) => sleep(ms),
-        },
-      ),
-  },
-)
-
 serverSuite(
   { describe, it, expect },
   {
@@ -66,6 +49,9 @@ serverSuite(
     kind: 'mysql',
     title: 'MySQL',
     ...{ make, freshPrefix, freePort },
+    startLine: () => startFaultProxy({ to: server.url }),
+    restart: () => server.restart(),
+    pass: (ms) => sleep(ms),
     secret: SECRET,
     url: (login = {}) => {
       const url = new URL(server.url)

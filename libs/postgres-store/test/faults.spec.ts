@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { beforeAll, describe, expect, it } from '@jest/globals'
 import { Client, Pool } from 'pg'
-import { cutBed, cutSuite, serverSuite, testCheckpoint } from '@botmesh/sql-store/testing'
+import { serverSuite, testCheckpoint } from '@botmesh/sql-store/testing'
 import {
   freePort,
   onTestEnd,
@@ -46,23 +46,6 @@ async function asAdmin(...statements: string[]): Promise<void> {
 const freshPrefix = (): string => `f${randomUUID().replaceAll('-', '')}`
 const make = (options: object): PostgresStore => new PostgresStore(options)
 
-cutSuite(
-  { describe, it, expect },
-  {
-    name: 'PostgresStore',
-    bed: async () =>
-      cutBed(
-        { make, freshPrefix },
-        {
-          url: server.url,
-          line: await startFaultProxy({ to: server.url }),
-          restart: () => server.restart(),
-          pass: (ms) => sleep(ms),
-        },
-      ),
-  },
-)
-
 serverSuite(
   { describe, it, expect },
   {
@@ -70,6 +53,9 @@ serverSuite(
     kind: 'postgres',
     title: 'PostgreSQL',
     ...{ make, freshPrefix, freePort },
+    startLine: () => startFaultProxy({ to: server.url }),
+    restart: () => server.restart(),
+    pass: (ms) => sleep(ms),
     secret: SECRET,
     url: ({ user = 'postgres', password = '', database = 'postgres', port = server.port } = {}) =>
       `postgres://${user}:${encodeURIComponent(password)}@127.0.0.1:${port}/${database}`,

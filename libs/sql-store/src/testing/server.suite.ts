@@ -1,6 +1,7 @@
-/** What every SQL store on a server refuses at start, and how its replicas start together; and beds on such a server. */
+/** Every SQL store on a server: cut off, silent, killed; what it refuses at start; replicas that start together. */
 import { ConfigError, StoreError, type Logger } from '@botmesh/core'
 import {
+  cutSuite,
   rejection,
   testCheckpoint,
   testMessage,
@@ -38,11 +39,17 @@ export interface ServerFixture {
   limited: { login: Login; said: RegExp; grant(): Promise<void> }
   /** The owner of the database in `limited.login`. */
   owner: Partial<Login>
+  /** To this server. */
+  startLine(): Promise<CutLine & { url: string; stop(): Promise<void> }>
+  /** Kills the server and starts it again, its data kept. */
+  restart(): Promise<void>
+  pass(ms: number): Promise<void>
   /** Starts processes that each open a store and write a checkpoint for a chat of their own, `chat <n>`. */
   startReplicas(url: string, prefix: string, count: number): Promise<void>
 }
 
 export function serverSuite(api: TestApi, fixture: ServerFixture): void {
+  cutSuite(api, { name: fixture.name, bed: () => cutBed(fixture) })
   api.describe(`${fixture.name}: scenario 28: what is refused at start`, () => {
     optionTests(api, fixture)
     serverTests(api, fixture)
@@ -176,35 +183,22 @@ export function storesOf<Options extends object, Store extends SqlStore>(
 }
 
 /** For `cutSuite`: stores through a line that goes wrong on command, and straight ones. */
-export function cutBed(
-  { make, freshPrefix }: Pick<ServerFixture, 'make' | 'freshPrefix'>,
-  { url, line, restart, pass }: CutBedOptions,
-): ReturnType<CutFixture['bed']> {
-  const stores = storesOf<Options, SqlStore>(make, {
-    prefix: freshPrefix(),
-    connections: 4,
-    callTimeoutMs: 1000,
-  })
-  return Promise.resolve({
+async function cutBed({ make, url, freshPrefix, startLine, restart, pass }: ServerFixture): CutBed {
+  const line = await startLine()
+  const common = { prefix: freshPrefix(), connections: 4, callTimeoutMs: 1000 }
+  const stores = storesOf<Options, SqlStore>(make, common)
+  return {
     store: (options = {}) => stores.store({ url: line.url, ...options }),
-    witness: () => stores.store({ url }),
-    line,
-    restart,
-    pass,
+    witness: () => stores.store({ url: url() }),
+    ...{ line, restart, pass },
     close: async () => {
       await stores.close()
       await line.stop()
     },
-  })
+  }
 }
 
-interface CutBedOptions {
-  /** Straight to the server. */
-  url: string
-  line: CutLine & { url: string; stop(): Promise<void> }
-  restart(): Promise<void>
-  pass(ms: number): Promise<void>
-}
+type CutBed = ReturnType<CutFixture['bed']>
 
 /** All of them: turns, which are in another backend, excepted. */
 export const SQL_GUARANTEES = {
