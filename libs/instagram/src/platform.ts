@@ -5,6 +5,7 @@ export const INSTAGRAM: PagePlatform = {
   kind: 'instagram',
   name: 'Instagram',
   object: 'instagram',
+  receives: ['text', 'media', 'button replies', 'reactions', 'quotes', 'edits'],
   graphUrl: 'https://graph.instagram.com',
   text: { most: 1000, unit: 'bytes' },
   quickRepliesOnMedia: false,

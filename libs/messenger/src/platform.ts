@@ -5,6 +5,7 @@ export const MESSENGER: PagePlatform = {
   kind: 'messenger',
   name: 'Messenger',
   object: 'page',
+  receives: ['text', 'media', 'button replies', 'reactions', 'quotes', 'edits', 'locations'],
   graphUrl: 'https://graph.facebook.com',
   text: { most: 2000, unit: 'characters' },
   quickRepliesOnMedia: true,

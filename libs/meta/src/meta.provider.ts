@@ -22,6 +22,18 @@ export class MetaProvider extends WebhookProvider<StatusEvent> {
     media: true,
     groups: true,
     uncertainSends: 'skip',
+    receives: [
+      'text',
+      'media',
+      'button replies',
+      'list replies',
+      'reactions',
+      'quotes',
+      'locations',
+      'contacts',
+      'groups',
+    ],
+    sends: ['text', 'media', 'buttons', 'lists', 'templates', 'quotes', 'typing', 'read marks'],
   }
 
   private readonly settings: MetaSettings

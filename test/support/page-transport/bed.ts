@@ -82,7 +82,7 @@ function bedOf({ graph, provider, ...parts }: GraphBedParts) {
       unsigned: () => parts.post('{}', ''),
       notJson: () => parts.post('{'),
       tooLarge: () => parts.post(' '.repeat(4097)),
-      unknownEvent: parts.unknownEvent,
+      unknownEvent: () => parts.unknownEvent(),
       good: () => write('hola'),
     },
     close: async () => {

@@ -19,17 +19,20 @@ type ReceiptEvent = Extract<PageEvent, { kind: 'receipt' }>
 const DOWNLOAD_BYTES = 25 * MIB
 
 export abstract class PageProvider extends WebhookProvider<ReceiptEvent> {
-  readonly capabilities: ProviderCapabilities = {
-    buttons: true,
-    list: true,
-    media: true,
-    uncertainSends: 'skip',
-  }
+  readonly capabilities: ProviderCapabilities
 
   private readonly client: PageClient
 
   constructor(private readonly settings: PageSettings) {
     super(settings, settings.platform.name)
+    this.capabilities = {
+      buttons: true,
+      list: true,
+      media: true,
+      uncertainSends: 'skip',
+      receives: settings.platform.receives,
+      sends: ['text', 'media', 'buttons', 'quotes', 'typing', 'read marks'],
+    }
     this.client = new PageClient(settings)
   }
 

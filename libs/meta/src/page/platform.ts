@@ -1,7 +1,7 @@
 /**
  * In what Messenger and Instagram differ, as data: their packages give one of these, all else is written once here.
  */
-import type { Media } from '@botmesh/core'
+import type { InboundFeature, Media } from '@botmesh/core'
 import type { UploadLimits } from '../media-upload.js'
 import type { TextLimit } from '../text-limits.js'
 
@@ -12,6 +12,7 @@ export interface PagePlatform {
   name: string
   /** `object` of its webhook bodies. */
   object: string
+  receives: readonly InboundFeature[]
   /** Where its API is, unless the options say otherwise. */
   graphUrl: string
   /** The longest text of one message. */
