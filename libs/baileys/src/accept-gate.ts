@@ -15,7 +15,7 @@ import type {
   SocketConfig,
   WAMessage,
 } from '@whiskeysockets/baileys'
-import type { Library } from './baileys.client.js'
+import type { Library } from './library.js'
 
 type MakeRepository = SocketConfig['makeSignalRepository']
 type Repository = ReturnType<MakeRepository>
@@ -80,7 +80,7 @@ export class AcceptGate {
       const { fullMessage } = decodeMessageNode(stanza, me.id, me.lid)
       const content: proto.IMessage = proto.Message.decode(unpadRandomMax16(plain))
       fullMessage.message = content.deviceSentMessage?.message ?? content
-      return fullMessage as WAMessage
+      return fullMessage
     } catch {
       return null
     }

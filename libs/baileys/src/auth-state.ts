@@ -6,9 +6,8 @@ import type {
   SignalDataTypeMap,
 } from '@whiskeysockets/baileys'
 import { LeaseLostError, ProviderError, type Logger } from '@botmesh/core'
+import type { Library } from './library.js'
 import type { SessionRecords } from './session-storage.js'
-
-type Library = typeof import('@whiskeysockets/baileys')
 
 export interface WriteWatcher {
   /** The storage refused: another replica has opened the session with a higher fence. Told once; sealed then. */

@@ -19,13 +19,12 @@ import { AcceptGate } from './accept-gate.js'
 import type { AuthState } from './auth-state.js'
 import { closePolicy, codeOf } from './close-codes.js'
 import { InboundQueue } from './inbound-queue.js'
+import type { Library } from './library.js'
 import type { CheckedOptions } from './options.js'
 import { parseInbound } from './parse-inbound.js'
-import { printQrCode } from './qr-code.js'
+import { printPairingCode, printQrCode } from './qr-code.js'
 import { RecentMessages } from './recent-messages.js'
 import type { SessionRecords } from './session-storage.js'
-
-export type Library = typeof import('@whiskeysockets/baileys')
 
 const FIRST_PAUSE_MS = 1000
 const LONGEST_PAUSE_MS = 60_000
@@ -146,6 +145,7 @@ export class BaileysClient {
         (value) => {
           this.sink.logger.info({ provider: this.id }, 'whatsapp: type the pairing code on the phone')
           this.sink.pairing({ kind: 'code', value })
+          if (printQr) printPairingCode(session, value)
         },
         (error: unknown) =>
           this.sink.error(this.failure('No pairing code was given.', 'no-pairing-code', false, error)),

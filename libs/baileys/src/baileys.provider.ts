@@ -6,7 +6,9 @@
 import {
   ConfigError,
   ProviderError,
+  SendError,
   type Media,
+  type Message,
   type OutgoingContent,
   type Provider,
   type ProviderCapabilities,
@@ -17,12 +19,19 @@ import {
   type Sent,
 } from '@botmesh/core'
 import { AuthState } from './auth-state.js'
-import { BaileysClient, type Library } from './baileys.client.js'
+import { BaileysClient } from './baileys.client.js'
+import type { Library } from './library.js'
 import { checkOptions, type BaileysOptions, type CheckedOptions } from './options.js'
-import { readMediaId } from './parse-inbound.js'
+import { downloadMedia } from './download.js'
 import { quietSignal } from './quiet-signal.js'
-import { sendMessage } from './send.js'
+import { jidOf } from './render-outbound.js'
+import { keyOf, notConnected, sendMessage } from './send.js'
 import type { SessionRecords } from './session-storage.js'
+
+const MAX_DOWNLOAD_BYTES = 64 * 1024 * 1024
+
+/** A message that came in: the whole of it, or these fields. */
+export type MessageRef = Pick<Message, 'id' | 'chatId' | 'participant'>
 
 /** One start, until its stop. */
 interface Run {
@@ -43,6 +52,18 @@ export class BaileysProvider implements Provider {
     media: true,
     groups: true,
     uncertainSends: 'skip',
+    receives: [
+      'text',
+      'media',
+      'button replies',
+      'list replies',
+      'reactions',
+      'quotes',
+      'locations',
+      'contacts',
+      'groups',
+    ],
+    sends: ['text', 'media', 'reactions', 'quotes', 'typing', 'read marks'],
   }
   private readonly options: CheckedOptions
   private run: Run | undefined
@@ -120,23 +141,41 @@ export class BaileysProvider implements Provider {
     return sendMessage(this.id, this.run?.client, this.options.ackTimeoutMs, to, content, options)
   }
 
+  /** Puts an emoji on a message, replacing this account's earlier one; an empty one takes it back. @throws SendError */
+  react(message: MessageRef, emoji: string, options: SendOptions = {}): Promise<Sent> {
+    const { id, chatId, participant } = message
+    const to = { chatId, ...(participant === undefined ? {} : { participant }) }
+    return this.send(to, { replyTo: id, platform: { reaction: emoji } }, options)
+  }
+
+  /** Shows "typing…" until the next message, or for some seconds. @throws SendError */
+  async typing(to: SendTarget): Promise<void> {
+    await this.act((client) => client.ready?.sendPresenceUpdate('composing', jidOf(to.chatId)))
+  }
+
+  /** Shows the blue ticks for a message, unless the account's privacy settings hide them. @throws SendError */
+  async markRead(message: MessageRef): Promise<void> {
+    const { id, chatId, participant } = message
+    await this.act((client) => client.ready?.readMessages([keyOf(client, jidOf(chatId), id, participant)]))
+  }
+
   /**
    * Fetches and decrypts a received file, on any replica, as long as WhatsApp keeps it (about two weeks).
-   * @throws ProviderError if `media` has no id of this transport, or the file is gone.
+   * @param options.maxBytes default 64 MiB.
+   * @throws ProviderError if `media` has no id of this transport, or the file is gone or larger.
    */
-  async download(media: Media): Promise<Uint8Array> {
-    const found = media.id === undefined ? null : readMediaId(media.id)
-    if (found === null) throw this.failure('This media has no id of WhatsApp Web.', 'no-media-id')
-    const library = await this.library()
-    const { where, mediaKey } = found
-    const place = where.startsWith('/') ? { directPath: where } : { url: where }
+  async download(media: Media, options: { maxBytes?: number } = {}): Promise<Uint8Array> {
+    return downloadMedia(this.id, await this.library(), media, options.maxBytes ?? MAX_DOWNLOAD_BYTES)
+  }
+
+  /** What is no message and has no acknowledgement: doing it again does no harm. */
+  private async act(run: (client: BaileysClient) => Promise<void> | undefined): Promise<void> {
+    const client = this.run?.client
+    if (client?.ready === undefined) throw notConnected(this.id)
     try {
-      const chunks: Uint8Array[] = []
-      const stream = await library.downloadContentFromMessage({ ...place, mediaKey }, media.kind)
-      for await (const chunk of stream) chunks.push(chunk as Uint8Array)
-      return Buffer.concat(chunks)
+      await run(client)
     } catch (error) {
-      throw this.failure('The file could not be downloaded.', 'download-failed', error)
+      throw new SendError('WhatsApp was not reached.', { provider: this.id, outcome: 'retryable' }, error)
     }
   }
 
@@ -212,9 +251,5 @@ export class BaileysProvider implements Provider {
         error,
       )
     }
-  }
-
-  private failure(message: string, reason: string, cause?: unknown): ProviderError {
-    return new ProviderError(message, { provider: this.id, reason, final: true }, cause)
   }
 }

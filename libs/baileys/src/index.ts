@@ -1,5 +1,5 @@
 /** Public face of `@botmesh/baileys`. */
-export { BaileysProvider } from './baileys.provider.js'
+export { BaileysProvider, type MessageRef } from './baileys.provider.js'
 export type { BaileysOptions, BaileysLogger } from './options.js'
 export type { SessionStorage, SessionRecords } from './session-storage.js'
 export { FolderStorage } from './folder-storage.js'

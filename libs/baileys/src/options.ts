@@ -21,7 +21,7 @@ export interface BaileysOptions {
   store?: SessionStore
   /** Keeps the session somewhere else than in `folder` or `store`. */
   storage?: SessionStorage
-  /** Draws the QR code on standard output, besides the pairing event. Default true. */
+  /** Shows the QR code, or the code to type, on standard output, besides the pairing event. Default true. */
   printQr?: boolean
   /** Pair by a code to type on this phone (digits with country code) instead of a QR code. */
   pairingPhone?: string

@@ -30,9 +30,15 @@ export function parseInbound(received: WAMessage): Message | null {
     ...body,
     isGroup,
     ...(participant === null ? {} : { participant }),
-    timestamp: Number(String(messageTimestamp ?? 0)) * 1000,
+    timestamp: millisecondsOf(messageTimestamp),
     raw: received,
   }
+}
+
+/** Seconds, as a number or a 64-bit object; 0 if it is neither. */
+function millisecondsOf(timestamp: WAMessage['messageTimestamp']): number {
+  const ms = Number(String(timestamp ?? 0)) * 1000
+  return Number.isFinite(ms) ? ms : 0
 }
 
 /**

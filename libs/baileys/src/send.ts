@@ -3,7 +3,7 @@
  * itself resolves once the bytes are on their way.
  */
 import { createHash } from 'node:crypto'
-import type { WAMessage } from '@whiskeysockets/baileys'
+import type { AnyMessageContent, WAMessage, WAMessageKey } from '@whiskeysockets/baileys'
 import { SendError, type OutgoingContent, type SendOptions, type SendTarget, type Sent } from '@botmesh/core'
 import type { BaileysClient } from './baileys.client.js'
 import { codeOf } from './close-codes.js'
@@ -18,27 +18,33 @@ export async function sendMessage(
   content: OutgoingContent,
   options: SendOptions,
 ): Promise<Sent> {
-  const rendered = renderOutbound(provider, content)
+  const rendered = reactionOf(content) === undefined ? renderOutbound(provider, content) : undefined
   const socket = client?.ready
   if (client === undefined || socket === undefined) {
-    throw new SendError('WhatsApp is not connected on this replica at the moment.', {
-      provider,
-      outcome: 'retryable',
-    })
+    throw notConnected(provider)
   }
   const jid = jidOf(to.chatId)
   const messageId = messageIdOf(options.idempotencyKey) ?? socket.generateMessageTag()
-  const quoted = content.replyTo === undefined ? undefined : quote(client, jid, content.replyTo)
+  const body = rendered ?? reaction(provider, client, jid, to, content)
+  const quoted =
+    rendered === undefined || content.replyTo === undefined ? undefined : quote(client, jid, content.replyTo)
   const acknowledged = socket.waitForMessage<AckStanza>(messageId, ackTimeoutMs)
   // If the send itself fails first, nobody waits for the acknowledgement.
   acknowledged.catch(() => {})
   try {
-    const sent = await socket.sendMessage(jid, rendered, { messageId, ...(quoted ? { quoted } : {}) })
+    const sent = await socket.sendMessage(jid, body, { messageId, ...(quoted ? { quoted } : {}) })
     if (sent?.message) client.sent.add(messageId, sent.message)
   } catch (error) {
     throw notSent(provider, error)
   }
   return confirm(provider, messageId, acknowledged)
+}
+
+export function notConnected(provider: string): SendError {
+  return new SendError('WhatsApp is not connected on this replica at the moment.', {
+    provider,
+    outcome: 'retryable',
+  })
 }
 
 interface AckStanza {
@@ -105,6 +111,37 @@ function messageIdOf(idempotencyKey: string | undefined): string | undefined {
   if (idempotencyKey === undefined) return undefined
   const hash = createHash('sha256').update(idempotencyKey).digest('hex')
   return `3EB0${hash.slice(0, 18).toUpperCase()}`
+}
+
+function reactionOf(content: OutgoingContent): string | undefined {
+  const emoji = content.platform?.['reaction']
+  return typeof emoji === 'string' ? emoji : undefined
+}
+
+/** An emoji on a message of the chat; an empty one takes it back. */
+function reaction(
+  provider: string,
+  client: BaileysClient,
+  jid: string,
+  to: SendTarget,
+  content: OutgoingContent,
+): AnyMessageContent {
+  const { replyTo } = content
+  if (replyTo === undefined) {
+    throw new SendError('A reaction needs replyTo: the id of the message that it is for.', {
+      provider,
+      outcome: 'final',
+    })
+  }
+  return { react: { text: reactionOf(content) ?? '', key: keyOf(client, jid, replyTo, to.participant) } }
+}
+
+/** As WhatsApp addressed it, or, on a replica that did not see the message, as far as it is known. */
+export function keyOf(client: BaileysClient, jid: string, id: string, participant?: string): WAMessageKey {
+  const seen = client.received.get(id)?.key
+  if (seen !== undefined) return seen
+  const inGroup = jid.endsWith('@g.us') && participant !== undefined ? { participant } : {}
+  return { remoteJid: jid, id, fromMe: false, ...inGroup }
 }
 
 /** The quoted message as received here, or, on a replica that did not see it, a reference without its text. */

@@ -224,7 +224,7 @@ describe('the inbound queue', () => {
       ['a2', 'a'],
       ['b1', 'b'],
     ] as const)
-      queue.push(message(id, chat))
+      void queue.push(message(id, chat))
     await sink.until((one) => one.messages.length === 3)
     expect(sink.bodies).toEqual(['b1', 'a1', 'a2'])
     expect(sink.errors).toEqual([])

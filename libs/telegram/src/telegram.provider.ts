@@ -49,6 +49,20 @@ export class TelegramProvider implements Provider {
       media: true,
       groups: true,
       uncertainSends: 'skip',
+      receives: [
+        'text',
+        'media',
+        'button replies',
+        'commands',
+        'reactions',
+        'quotes',
+        'edits',
+        'locations',
+        'contacts',
+        'threads',
+        'groups',
+      ],
+      sends: ['text', 'media', 'buttons', 'lists', 'quotes', 'edits', 'typing', 'threads'],
       ...(this.settings.webhook === null ? { exclusiveSession: true } : {}),
     }
     if (this.settings.webhook !== null) this.handle = (request) => this.receive(request)

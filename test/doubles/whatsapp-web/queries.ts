@@ -10,11 +10,12 @@ export function answerQuery(
   query: BinaryNode,
   personOf: (user: string) => SignalPerson | undefined,
   account: { phone: string; device: number } | undefined,
+  members: readonly string[] = [],
 ): BinaryNode {
   return {
     tag: 'iq',
     attrs: { id: query.attrs['id'] ?? '', type: 'result', from: query.attrs['to'] ?? 's.whatsapp.net' },
-    content: contentFor(query, personOf, account),
+    content: contentFor(query, personOf, account, members),
   }
 }
 
@@ -22,6 +23,7 @@ function contentFor(
   query: BinaryNode,
   personOf: (user: string) => SignalPerson | undefined,
   account: { phone: string; device: number } | undefined,
+  members: readonly string[],
 ): BinaryNode[] {
   const { xmlns } = query.attrs
   if (xmlns === 'encrypt' && child(query, 'count')) return [{ tag: 'count', attrs: { value: '500' } }]
@@ -33,6 +35,18 @@ function contentFor(
     })
     return [{ tag: 'list', attrs: {}, content: users }]
   }
+  if (xmlns === 'w:m') {
+    const host: BinaryNode = {
+      tag: 'host',
+      attrs: { hostname: 'media.whatsapp.net', maxContentLengthBytes: '99999999' },
+    }
+    return [{ tag: 'media_conn', attrs: { auth: 'auth', ttl: '3600' }, content: [host] }]
+  }
+  if (xmlns === 'privacy') {
+    const category: BinaryNode = { tag: 'category', attrs: { name: 'readreceipts', value: 'all' } }
+    return [{ tag: 'privacy', attrs: {}, content: [category] }]
+  }
+  if (xmlns === 'w:g2') return [group(query.attrs['to'] ?? '', members)]
   if (xmlns === 'usync') {
     const users = listOf(child(child(query, 'usync'), 'list')).map((user) =>
       deviceList(user, personOf, account),
@@ -40,6 +54,12 @@ function contentFor(
     return [{ tag: 'usync', attrs: {}, content: [{ tag: 'list', attrs: {}, content: users }] }]
   }
   return []
+}
+
+function group(jid: string, members: readonly string[]): BinaryNode {
+  const participants = members.map((member): BinaryNode => ({ tag: 'participant', attrs: { jid: member } }))
+  const attrs = { id: jid, subject: 'Grupo', creation: '1718000000', s_t: '1718000000' }
+  return { tag: 'group', attrs, content: participants }
 }
 
 /** Everybody has a phone (device 0); the account itself has only the client, so that nothing is copied to it. */

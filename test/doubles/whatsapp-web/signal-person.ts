@@ -4,6 +4,7 @@
  */
 import { randomBytes, randomInt } from 'node:crypto'
 import { Curve, generateSignalPubKey, proto, signedKeyPair, type BinaryNode } from '@whiskeysockets/baileys'
+import { GroupKeys } from './group-keys.js'
 import { ProtocolAddress, SessionBuilder, SessionCipher, SessionRecord } from 'libsignal'
 
 /** What the bot's device published: enough to write to it first. */
@@ -18,6 +19,7 @@ export interface PublishedKeys {
 const BOT = new ProtocolAddress('bot', 0)
 
 export class SignalPerson {
+  readonly groups = new GroupKeys()
   readonly registrationId = randomInt(1, 16_000)
   private readonly identity = Curve.generateKeyPair()
   private readonly signedKey = signedKeyPair(this.identity, 1)
@@ -75,8 +77,7 @@ export class SignalPerson {
         // The library's types ask for a one-time key that the protocol does not need.
       } as Parameters<SessionBuilder['initOutgoing']>[0])
     }
-    const padding = randomBytes(1)[0]! & 15 || 15
-    const padded = Buffer.concat([proto.Message.encode(message).finish(), Buffer.alloc(padding, padding)])
+    const padded = pad(message)
     const { type, body } = await new SessionCipher(this.storage, BOT).encrypt(padded)
     const content = typeof body === 'string' ? Buffer.from(body, 'binary') : Buffer.from(body)
     return { tag: 'enc', attrs: { v: '2', type: type === 3 ? 'pkmsg' : 'msg' }, content }
@@ -89,7 +90,21 @@ export class SignalPerson {
       enc.attrs['type'] === 'pkmsg'
         ? await cipher.decryptPreKeyWhisperMessage(sealed)
         : await cipher.decryptWhisperMessage(sealed)
-    return proto.Message.decode(padded.subarray(0, padded.length - (padded.at(-1) ?? 0)))
+    const message = unpad(padded)
+    const key = message.senderKeyDistributionMessage
+    if (key) await this.groups.learn(key)
+    return message
+  }
+
+  /** Into a group: the `<enc>`s for the bot's device. */
+  async encryptForGroup(group: string, message: proto.IMessage, bot: PublishedKeys): Promise<BinaryNode[]> {
+    const key = await this.encrypt(await this.groups.distribution(group), bot)
+    const content = Buffer.from(await this.groups.encrypt(group, pad(message)))
+    return [key, { tag: 'enc', attrs: { v: '2', type: 'skmsg' }, content }]
+  }
+
+  async decryptFromGroup(group: string, enc: BinaryNode): Promise<proto.Message> {
+    return unpad(Buffer.from(await this.groups.decrypt(group, Buffer.from(enc.content as Uint8Array))))
   }
 
   private readonly storage = {
@@ -108,6 +123,15 @@ export class SignalPerson {
       pubKey: Buffer.from(generateSignalPubKey(this.identity.public)),
     }),
   }
+}
+
+function pad(message: proto.IMessage): Buffer {
+  const padding = randomBytes(1)[0]! & 15 || 15
+  return Buffer.concat([proto.Message.encode(message).finish(), Buffer.alloc(padding, padding)])
+}
+
+function unpad(padded: Buffer): proto.Message {
+  return proto.Message.decode(padded.subarray(0, padded.length - (padded.at(-1) ?? 0)))
 }
 
 function signalPair(pair: { private: Uint8Array; public: Uint8Array }): { privKey: Buffer; pubKey: Buffer } {

@@ -5,12 +5,13 @@
  * closes with any code. What is written to the device is delivered at each login until the device says "received".
  * It knows no history or app state.
  */
-import { EventEmitter } from 'node:events'
+import { EventEmitter, once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import type { BinaryNode, proto } from '@whiskeysockets/baileys'
 import { WebSocketServer } from 'ws'
 import { NoiseLink } from './noise-link.js'
 import type { PublishedKeys, SignalPerson } from './signal-person.js'
+import { PairingByCode } from './pairing-code.js'
 import { lidOf, pairSuccess, seconds } from './pairing.js'
 import { answerQuery, child } from './queries.js'
 
@@ -25,6 +26,9 @@ interface Client {
   account?: DoubleAccount
   /** What an unpaired device said about its keys. */
   pairing?: PublishedKeys
+  /** It has shown a code to type. */
+  byCode?: PairingByCode
+  phone?: string
 }
 
 export interface ReceivedMessage {
@@ -36,6 +40,8 @@ export interface ReceivedMessage {
 interface DoubleEvents {
   socket: []
   pairing: []
+  /** A device has made a code. */
+  code: []
   login: [DoubleAccount]
   gone: []
   message: [ReceivedMessage]
@@ -64,6 +70,8 @@ export class WhatsAppWebDouble extends EventEmitter<DoubleEvents> {
   refuseSends: string | undefined
   /** Answer the next logins with this failure reason (401, 403, …) instead of success. */
   refuseLogins: number | undefined
+  /** New connections are broken off. */
+  down = false
   private readonly clients = new Set<Client>()
   private readonly accounts = new Map<string, DoubleAccount>()
   private readonly people = new Map<string, SignalPerson>()
@@ -77,6 +85,7 @@ export class WhatsAppWebDouble extends EventEmitter<DoubleEvents> {
   private constructor(private readonly wss: WebSocketServer) {
     super()
     wss.on('connection', (socket) => {
+      if (this.down) return socket.terminate()
       const client: Client = { link: new NoiseLink(socket) }
       this.accepted += 1
       this.clients.add(client)
@@ -103,8 +112,9 @@ export class WhatsAppWebDouble extends EventEmitter<DoubleEvents> {
     return `ws://127.0.0.1:${(this.wss.address() as AddressInfo).port}/ws/chat`
   }
 
+  /** Connections that nobody is closing. */
   get open(): number {
-    return this.clients.size
+    return [...this.clients].filter(({ link: { socket } }) => socket.readyState === socket.OPEN).length
   }
 
   async stop(): Promise<void> {
@@ -136,9 +146,27 @@ export class WhatsAppWebDouble extends EventEmitter<DoubleEvents> {
       (one) => one.pairing !== undefined && Buffer.from(one.pairing.identity).toString('base64') === identity,
     )
     if (client?.pairing === undefined) throw new Error('no device shows this QR code')
+    this.pair(client, phone, secret)
+  }
+
+  private pair(client: Client, phone: string, secret: string): void {
+    if (client.pairing === undefined) throw new Error('no device to pair')
     const device = this.nextDevice++
     this.accounts.set(`${phone}:${device}`, { phone, device, keys: client.pairing })
     client.link.send(pairSuccess(this.id(), phone, device, client.pairing.identity, secret))
+  }
+
+  /** What the owner does with a code that the bot shows: types it on the phone. */
+  async typeCode(code: string, phone: string): Promise<void> {
+    let client = this.madeCode()
+    // The code is shown as soon as the device has asked for it.
+    for (; client?.byCode === undefined; client = this.madeCode()) await once(this, 'code')
+    client.phone = phone
+    client.link.send(await client.byCode.typed(code))
+  }
+
+  private madeCode(): Client | undefined {
+    return [...this.clients].find((one) => one.byCode !== undefined)
   }
 
   /** `<stream:error>` to every client, then the end of its stream: 515, 428, 408, …; 440 as a conflict. */
@@ -162,9 +190,11 @@ export class WhatsAppWebDouble extends EventEmitter<DoubleEvents> {
     if (account === undefined) throw new Error(`nobody is paired with ${phone}`)
     const message = typeof content === 'string' ? { conversation: content } : content
     const id = attrs['id'] ?? this.id().toUpperCase()
+    const group = attrs['from']?.endsWith('@g.us') ? attrs['from'] : undefined
     const stanza: BinaryNode = {
       tag: 'message',
       attrs: {
+        ...(group === undefined ? {} : { participant: person.jid }),
         from: person.jid,
         sender_lid: person.lidJid,
         type: 'text',
@@ -173,7 +203,10 @@ export class WhatsAppWebDouble extends EventEmitter<DoubleEvents> {
         id,
         ...attrs,
       },
-      content: [await person.encrypt(message, account.keys)],
+      content:
+        group === undefined
+          ? [await person.encrypt(message, account.keys)]
+          : await person.encryptForGroup(group, message, account.keys),
     }
     const client = [...this.clients].find((one) => one.account === account)
     this.undelivered.push(stanza)
@@ -238,13 +271,28 @@ export class WhatsAppWebDouble extends EventEmitter<DoubleEvents> {
     if (node.tag === 'iq' && node.attrs['type'] === 'result' && child(node, 'pair-device-sign')) {
       return this.endStream(client, 515)
     }
+    const link = child(node, 'link_code_companion_reg')
+    if (link?.attrs['stage'] === 'companion_hello') {
+      client.byCode = new PairingByCode(link)
+      return void this.emit('code')
+    }
+    if (link?.attrs['stage'] === 'companion_finish' && client.byCode !== undefined) {
+      client.link.send(answerQuery(node, () => undefined, undefined))
+      return this.pair(client, client.phone ?? '', client.byCode.secret(link))
+    }
     if (node.tag === 'iq' && (node.attrs['type'] === 'get' || node.attrs['type'] === 'set')) {
-      return client.link.send(answerQuery(node, (user) => this.people.get(user), client.account))
+      return client.link.send(this.answer(client, node))
     }
     if (node.tag === 'receipt' || (node.tag === 'ack' && node.attrs['class'] === 'message')) {
       this.onReceived(node)
     }
     if (node.tag === 'message') await this.onMessage(client, node)
+  }
+
+  private answer({ account }: Client, query: BinaryNode): BinaryNode {
+    const members = [...new Set(this.people.values())].map((person) => person.jid)
+    const own = account === undefined ? [] : [`${account.phone}@s.whatsapp.net`]
+    return answerQuery(query, (user) => this.people.get(user), account, [...own, ...members])
   }
 
   /** "Received": only then it will not be delivered again. A request to encrypt it anew is none. */
@@ -266,6 +314,8 @@ export class WhatsAppWebDouble extends EventEmitter<DoubleEvents> {
       this.received.push(received)
       this.emit('message', received)
     }
+    const enc = child(node, 'enc')
+    if (enc?.attrs['type'] === 'skmsg') await this.onGroupMessage(id, node.attrs['to'] ?? '', enc)
     if (!this.acknowledge) return
     client.link.send({
       tag: 'ack',
@@ -277,6 +327,15 @@ export class WhatsAppWebDouble extends EventEmitter<DoubleEvents> {
         ...(this.refuseSends === undefined ? {} : { error: this.refuseSends }),
       },
     })
+  }
+
+  /** Every person is a member of every group; one of them reads it here. */
+  private async onGroupMessage(id: string, to: string, enc: BinaryNode): Promise<void> {
+    const [person] = this.people.values()
+    if (person === undefined) return
+    const received = { id, to, message: await person.decryptFromGroup(to, enc) }
+    this.received.push(received)
+    this.emit('message', received)
   }
 
   private endStream(client: Client, code: number): void {
