@@ -37,6 +37,18 @@ export class DiscordProvider implements Provider {
     media: true,
     groups: true,
     uncertainSends: 'skip',
+    receives: [
+      'text',
+      'media',
+      'button replies',
+      'list replies',
+      'commands',
+      'quotes',
+      'mentions',
+      'threads',
+      'groups',
+    ],
+    sends: ['text', 'media', 'buttons', 'lists', 'embeds', 'quotes', 'edits', 'typing', 'threads'],
   }
 
   private readonly settings: DiscordSettings

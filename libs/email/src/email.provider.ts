@@ -60,6 +60,8 @@ export class EmailProvider implements Provider {
     this.capabilities = {
       media: true,
       uncertainSends: this.settings.uncertainSends,
+      receives: ['text', 'media', 'threads'],
+      sends: ['text', 'media', 'threads'],
       ...(this.settings.imap === null ? {} : { exclusiveSession: true }),
     }
     if (this.settings.webhook !== null) this.handle = (request) => this.receive(request)
