@@ -42,13 +42,15 @@ function wrongIn({ document, line, text }: Block): string[] {
 }
 
 /** States of the nth diagram under a heading of state-machines.md. */
-function statesUnder(heading: string): (string | undefined)[] {
+function statesUnder(heading: string): string[] {
   const document = 'docs/architecture/state-machines.md'
   const lines = read(document).split('\n')
   const start = lines.indexOf(`## ${heading}`)
   const block = blocksOf(document).find(({ line }) => line > start)
-  const names = [...(block?.text ?? '').matchAll(/^ *(\S+) --> ([^\s:]+)/gm)].flatMap(([, a, b]) => [a, b])
-  return [...new Set(names)].filter((name) => name !== '[*]').sort()
+  const names = [...(block?.text ?? '').matchAll(/^ *(\S+) --> ([^\s:]+)/gm)].flatMap(
+    ([, a = '', b = '']) => [a, b],
+  )
+  return [...new Set(names)].filter((name) => name !== '[*]').toSorted()
 }
 
 /** The members of a union of texts in a source. */

@@ -13,7 +13,7 @@ function shapeOf(document: string) {
     headings: [...prose.matchAll(/^#+(?= )/gm)].map(([level]) => level),
     rows: [...prose.matchAll(/^\|(.*)\|$/gm)].map(([, cells = '']) => cells.split(/(?<!\\)\|/).length),
     items: [...prose.matchAll(/^ *(?:-|\d+\.) /gm)].length,
-    links: [...prose.matchAll(/\]\(([^)#\s]+)/g)].map(([, target]) => target).sort(),
+    links: [...prose.matchAll(/\]\(([^)#\s]+)/g)].map(([, target = '']) => target).sort(),
   }
 }
 

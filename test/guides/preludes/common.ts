@@ -18,3 +18,17 @@ export declare function sendReport(signal: AbortSignal): Promise<void>
 export declare function charge(order: object): Promise<void>
 export { Bot, MemoryStore } from '@botmesh/core'
 export { RedisStore } from '@botmesh/redis-store'
+// Later blocks of a README go on from the import of its first one.
+export { RedisCoordinator } from '@botmesh/redis-store'
+export { PostgresStore } from '@botmesh/postgres-store'
+export { MySQLStore } from '@botmesh/mysql-store'
+export { SQLiteStore } from '@botmesh/sqlite-store'
+export { MongoStore } from '@botmesh/mongo-store'
+export { BaileysProvider } from '@botmesh/baileys'
+export { DiscordProvider } from '@botmesh/discord'
+export { EmailProvider } from '@botmesh/email'
+export { InstagramProvider } from '@botmesh/instagram'
+export { MessengerProvider } from '@botmesh/messenger'
+export { MetaProvider } from '@botmesh/meta'
+export { TelegramProvider } from '@botmesh/telegram'
+export { WebchatProvider } from '@botmesh/webchat'
