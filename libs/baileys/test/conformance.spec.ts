@@ -26,7 +26,7 @@ providerSuite(
       await bench.paired()
       const { whatsapp, ana } = bench
       return {
-        provider: bench.provider({ ackTimeout: '150ms' }),
+        provider: bench.provider({ ackTimeout: '2s' }),
         connections: () => whatsapp.open,
         userWrites: async (body) => void (await whatsapp.write(ana, PHONE, body)),
         groupWrites: async (body) =>

@@ -274,7 +274,7 @@ describe('sends', () => {
   })
 
   it('scenario 16: no acknowledgement in time, or a lost connection: uncertain', async () => {
-    const { provider } = await bench.connected(bench.provider({ ackTimeout: '150ms' }))
+    const { provider } = await bench.connected(bench.provider({ ackTimeout: '2s' }))
     bench.whatsapp.acknowledge = false
     const to = { chatId: bench.ana.jid }
     await expect(provider.send(to, { text: 'one' })).rejects.toMatchObject({ outcome: 'uncertain' })

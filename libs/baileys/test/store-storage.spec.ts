@@ -81,8 +81,8 @@ describe('a session in a store', () => {
     const store = new ReplicaStore(shared)
     const records = await open(5, store)
     for (let n = 1; n <= 6; n++) {
-      if (n % 2 === 0) store.lost.add(store.writes + (n === 2 ? 1 : 30))
-      else store.failing.add(store.writes + (n === 3 ? 1 : 30))
+      if (n % 2 === 0) store.lost.add(store.writes + (n === 2 ? 1 : 10))
+      else store.failing.add(store.writes + (n === 3 ? 1 : 10))
       await records.write(round(n)).catch((error: unknown) => expect(error).toBeInstanceOf(StoreError))
       expect(await roundOf(records)).toBe(n)
     }

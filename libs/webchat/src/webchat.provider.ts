@@ -49,6 +49,8 @@ export class WebchatProvider implements Provider {
     media: true,
     groups: false,
     uncertainSends: 'resend',
+    receives: ['text', 'button replies', 'list replies', 'quotes'],
+    sends: ['text', 'media', 'buttons', 'lists', 'quotes', 'typing'],
   }
   /** Where the page is, such as `/webchat`. */
   readonly path: string
