@@ -24,6 +24,8 @@ export class MongoLog implements MessageLog {
   private readonly channels = new Map<string, Subscribed>()
   private timer: Timer | null = null
   private looking: Promise<void> | null = null
+  /** The last look failed. */
+  private blind = false
 
   constructor(private readonly link: MongoLink) {}
 
@@ -104,19 +106,26 @@ export class MongoLog implements MessageLog {
   }
 
   private schedule(): void {
-    if (this.timer || this.channels.size === 0) return
+    // A look under way plans the next one when it is over.
+    if (this.timer || this.looking || this.channels.size === 0) return
     this.timer = this.link.options.clock.setTimeout(() => this.look(), POLL_MS, { background: true })
   }
 
   private look(): void {
+    this.timer = null
     this.looking = this.compare()
-      .catch((error: unknown) => {
-        // Said at every look that fails; entries are found by the next one.
-        this.link.options.logger.warn({ err: error }, 'the log could not be looked at')
-      })
+      .then(
+        () => {
+          this.blind = false
+        },
+        (error: unknown) => {
+          // Said once an outage; entries are found by the next look that succeeds.
+          if (!this.blind) this.link.options.logger.warn({ err: error }, 'the log could not be looked at')
+          this.blind = true
+        },
+      )
       .finally(() => {
         this.looking = null
-        this.timer = null
         this.schedule()
       })
   }
