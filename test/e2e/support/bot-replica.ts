@@ -8,11 +8,7 @@ import { Redis } from 'ioredis'
 import { Bot, type BotConfig, type Logger, type Message, type Provider, type Store } from '@botmesh/core'
 import { FakeProvider } from '@botmesh/core/testing'
 import type { EmailOptions } from '@botmesh/email'
-import { MySQLStore } from '@botmesh/mysql-store'
-import { PostgresStore } from '@botmesh/postgres-store'
 import { RedisStore, type RedisOptions } from '@botmesh/redis-store'
-import { SQLiteStore } from '@botmesh/sqlite-store'
-import { TelegramProvider } from '@botmesh/telegram'
 import { onCommand, tell } from '../../support/replica-side.js'
 import { addHandlers, blockLoop } from './bot-handlers.js'
 import { hammer } from './hammer.js'
@@ -39,7 +35,7 @@ const coordinator = store.coordinator({
   logger,
 })
 /** Where the data is: beside the turns unless DATA_URL names a database. */
-const data = dataIn(env('DATA_URL')) ?? store
+const data = (await dataIn(env('DATA_URL'))) ?? store
 const fake = new FakeProvider({ id: 'line:e2e' })
 fake.platform.onSend(({ to, text }) => report('sent', { chat: to.chatId, text }))
 const bot = new Bot(config(await provider()))
@@ -52,17 +48,18 @@ process.once('SIGTERM', () => void end())
 if (env('GATED') === undefined) await start()
 else report('waiting')
 
-function dataIn(url: string | undefined): Store | undefined {
+/** Stores and transports are loaded only where they are used: a replica starts in half the time without them. */
+async function dataIn(url: string | undefined): Promise<Store | undefined> {
   if (url === undefined) return undefined
   const options = { url, prefix: (env('PREFIX') ?? 'e2e').replaceAll('-', '_'), logger }
-  if (url.startsWith('postgres')) return new PostgresStore(options)
-  return url.startsWith('mysql') ? new MySQLStore(options) : new SQLiteStore(options)
+  if (url.startsWith('postgres')) return new (await import('@botmesh/postgres-store')).PostgresStore(options)
+  if (url.startsWith('mysql')) return new (await import('@botmesh/mysql-store')).MySQLStore(options)
+  return new (await import('@botmesh/sqlite-store')).SQLiteStore(options)
 }
 
 async function provider(): Promise<Provider> {
   const discordRoot = env('DISCORD_ROOT')
   if (discordRoot !== undefined) {
-    // Loaded only here: the other replicas start sooner without it.
     const { DiscordProvider } = await import('@botmesh/discord')
     return new DiscordProvider({ token: env('DISCORD_TOKEN') ?? '', account: 'e2e', apiRoot: discordRoot })
   }
@@ -85,6 +82,7 @@ async function provider(): Promise<Provider> {
   }
   const apiRoot = env('TELEGRAM_ROOT')
   if (apiRoot === undefined) return fake
+  const { TelegramProvider } = await import('@botmesh/telegram')
   return new TelegramProvider({
     token: env('TELEGRAM_TOKEN') ?? '',
     account: 'e2e',

@@ -2,7 +2,6 @@
 import { Redis } from 'ioredis'
 import { Bot, type TaskContext } from '@botmesh/core'
 import { FakeProvider } from '@botmesh/core/testing'
-import { PostgresStore } from '@botmesh/postgres-store'
 import { RedisStore } from '@botmesh/redis-store'
 import { setFenced } from '../../guides/fenced-writes.js'
 import { onCommand, tell } from '../../support/replica-side.js'
@@ -21,7 +20,9 @@ const silent = () => undefined
 const logger = { debug: silent, info: silent, warn: silent, error: silent }
 
 const redis = new RedisStore({ url: REDIS_URL, prefix: PREFIX })
-const store = DATA_URL === undefined ? redis : new PostgresStore({ url: DATA_URL, prefix: PREFIX })
+// Loaded only where it is used: the other replicas start sooner without it.
+const { PostgresStore } = DATA_URL === undefined ? {} : await import('@botmesh/postgres-store')
+const store = PostgresStore === undefined ? redis : new PostgresStore({ url: DATA_URL, prefix: PREFIX })
 const leaseMs = Number(LEASE_MS)
 const bot = new Bot({
   provider: new FakeProvider({ id: 'line:tasks' }),
