@@ -14,6 +14,14 @@ import { readSettings } from './demo/settings.mjs'
 import { install } from './stages/install.mjs'
 import { runQuietly } from './stages/run.mjs'
 
+const HELP = `npm run demo                     chat with three replicas; keys kill, freeze and drain them
+npm run demo -- --replay         webhook bodies from a file, one replica killed, one frozen; ends with a summary
+npm run demo -- --in-process     as where there is no Redis: three replicas in one process
+npm run demo -- --port=8080      the balancer's port, default 3000 (or a free one)
+npm run demo -- --lease-ms=5000  how long a dead replica keeps its turns
+npm run demo -- --verbose        also every line that a replica logs
+REDIS_URL=redis://… uses that Redis instead of a private one.`
+
 const root = fileURLToPath(new URL('..', import.meta.url))
 process.chdir(root)
 
@@ -22,6 +30,10 @@ if (major < 20 || (major === 20 && minor < 19)) {
   console.error(`Node 20.19 or later is needed; this is ${process.version}.`)
   process.exit(1)
 }
+if (process.argv.slice(2).some((argument) => argument === '--help' || argument === '-h')) {
+  console.log(HELP)
+  process.exit(0)
+}
 try {
   readSettings(process.argv.slice(2)) // Before minutes of installing.
 } catch (error) {
@@ -29,7 +41,7 @@ try {
   process.exit(1)
 }
 for (const [what, stage] of /** @type {const} */ ([
-  ['Installing', install],
+  ['Installing (the first time a minute or two)', install],
   ['Building', () => runQuietly([process.execPath, 'tools/build.mjs'])],
 ])) {
   console.log(`${what} …`)

@@ -4,7 +4,7 @@ import { readableKey } from './readable-key.js'
 import type { DemoReplica, ReplicaEvent } from './replica.js'
 
 const KEYS = `
-  1 2 3  choose a replica      k  kill it (SIGKILL)       f  freeze it, or thaw it (SIGSTOP, SIGCONT)
+  1 2 3  choose a, b or c      k  kill it (SIGKILL)       f  freeze it, or thaw it (SIGSTOP, SIGCONT)
   l      choose the leader     d  drain it (as a deploy)  s  start it again
   h      this help             q  quit`
 
@@ -30,7 +30,9 @@ export class DemoConsole {
     this.print(`  Health    ${url}/health    one replica after the other`)
     for (const { name, port } of this.mesh.replicas)
       this.print(`            http://127.0.0.1:${port}/health    replica ${name}`)
-    this.print(process.stdin.isTTY ? KEYS : '\n  No terminal: no keys; SIGTERM ends it.')
+    this.print(
+      process.stdin.isTTY ? KEYS : `\n  No terminal: no keys; SIGTERM to process ${process.pid} ends it.`,
+    )
     this.print('')
   }
 
@@ -82,6 +84,7 @@ export class DemoConsole {
     }
     if (key === 's') {
       if (chosen.state !== 'down') return this.print(`  ${chosen.name} is ${chosen.state}`)
+      this.print(`  ${chosen.name} starts`)
       await this.mesh.begin(chosen)
       this.print(`  ${chosen.name} is up again: http://127.0.0.1:${chosen.port}/health`)
     }

@@ -41,6 +41,7 @@ export async function startMesh(
     ...extra,
   }
   const onLine = (name: string, line: string) => (settings.verbose ? print(`  ${name}| ${line}`) : undefined)
+  print(`  Starting three replicas, ${backend.what} …`)
   const replicas: DemoReplica[] = []
   if (backend.redisUrl === null) {
     const tienda = await loadShop()
@@ -54,6 +55,8 @@ export async function startMesh(
     await mesh.start()
   } catch (error) {
     await mesh.stop()
+    if (process.env.REDIS_URL && backend.redisUrl === process.env.REDIS_URL)
+      print('  They were given the Redis of REDIS_URL; without that variable the demo starts its own.')
     throw error
   }
   return mesh

@@ -84,7 +84,7 @@ export class BotRegistry {
       const found = this.bots.get(name)
       if (found !== undefined) return found
       throw new ConfigError(
-        `${owner} is for a bot called "${name}", which there is none; bots: ${this.listed()}.`,
+        `${owner} is for a bot called "${name}", which does not exist; bots: ${this.listed()}.`,
         {
           option: 'bot',
           value: name,

@@ -268,7 +268,7 @@ describe('bad input is named at start', () => {
       @Step() one() {}
     }
     await expect(withClasses(Order)).rejects.toThrow(
-      'for a bot called "sale", which there is none; bots: default',
+      'for a bot called "sale", which does not exist; bots: default',
     )
     @Injectable()
     class Unsaid {
