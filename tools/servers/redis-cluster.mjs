@@ -15,6 +15,12 @@ import { ask } from './resp.mjs'
  * @property {PrivateServer} server
  * @property {string} id as the cluster names it
  *
+ * @typedef {object} ClusterOptions
+ * @property {string[]} [args] for every node
+ * @property {number} [nodeTimeoutMs]
+ * @property {string[]} [tlsArgs] certificates: each node has a port for TLS besides, which is the one in `addresses`, and
+ *   they use TLS among themselves
+ *
  * @typedef {object} PrivateCluster
  * @property {ClusterNode[]} nodes those that were masters at first come first
  * @property {Array<{ host: string, port: number }>} addresses of all nodes
@@ -30,49 +36,17 @@ const WHOLE_MS = 30_000
 
 /**
  * @param {string} program path of redis-server
- * @param {{ args?: string[], nodeTimeoutMs?: number, tlsArgs?: string[] }} [options] `args` for every node; with
- *   `tlsArgs` (certificates) each has a port for TLS besides, which is the one in `addresses`, and they use TLS among
- *   themselves
+ * @param {ClusterOptions} [options]
  * @returns {Promise<PrivateCluster>}
  */
 export async function startPrivateCluster(program, options = {}) {
-  const { args = [], nodeTimeoutMs = 1000, tlsArgs } = options
-  const all = [
-    ...['--cluster-enabled', 'yes', '--cluster-node-timeout', String(nodeTimeoutMs)],
-    // A replica takes over however old its data is: what is lost then is what the tests are about.
-    ...[
-      '--cluster-replica-validity-factor',
-      '0',
-      '--repl-diskless-sync-delay',
-      '0',
-      '--repl-ping-replica-period',
-      '1',
-    ],
-    ...args,
-  ]
   const description = withBusPort(redis)
   const tlsPorts = await Promise.all(
-    Array.from({ length: 2 * MASTERS }, async () => (tlsArgs === undefined ? undefined : freePort())),
+    Array.from({ length: 2 * MASTERS }, async () => (options.tlsArgs === undefined ? undefined : freePort())),
   )
-  /** @param {number} index */
-  const argsOf = (index) =>
-    tlsArgs === undefined
-      ? all
-      : [
-          ...all,
-          '--tls-port',
-          String(tlsPorts[index]),
-          '--tls-cluster',
-          'yes',
-          '--tls-replication',
-          'yes',
-          ...tlsArgs,
-        ]
-  const started = await Promise.allSettled(
-    tlsPorts.map((_, index) => startPrivateServer(description, program, { args: argsOf(index) })),
-  )
-  /** @type {PrivateServer[]} */
-  const servers = started.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []))
+  const start = (/** @type {number} */ index, place = {}) =>
+    startPrivateServer(description, program, { ...place, args: argsOfNode(options, tlsPorts[index]) })
+  const { servers, failed } = await startAll(tlsPorts.map((_, index) => start(index)))
   const firsts = [...servers]
   const stop = async () => {
     await Promise.all(servers.map((server) => server.stop()))
@@ -80,39 +54,73 @@ export async function startPrivateCluster(program, options = {}) {
     await Promise.all(firsts.map((server) => server.stop()))
   }
   try {
-    const failed = started.find((one) => one.status === 'rejected')
     if (failed) throw failed.reason
-    const at = (/** @type {number} */ index) => /** @type {PrivateServer} */ (servers[index])
-    const tell = (/** @type {number} */ index, /** @type {string[]} */ ...command) =>
-      ask(at(index).port, command)
-    const ports = servers.map(({ port }, index) => tlsPorts[index] ?? port)
-    const ids = await Promise.all(
-      servers.map(async (_, index) => String(await tell(index, 'CLUSTER', 'MYID'))),
-    )
-    await form(ids, { port: ports[0] ?? 0, busPort: busPortOf(at(0).port) }, tell)
-    const whole = () => untilWhole(servers, tell)
-    await whole()
-    return {
-      nodes: ids.map((id, index) => ({
-        id,
-        get server() {
-          return at(index)
-        },
-      })),
-      addresses: ports.map((port) => ({ host: '127.0.0.1', port })),
-      ownerOf: (slot) => ownerOf(slot, ids, servers, tell),
-      async restart(index) {
-        await at(index).kill()
-        const { port, dir } = at(index)
-        servers[index] = await startPrivateServer(description, program, { port, dir, args: argsOf(index) })
-      },
-      whole,
-      stop,
-    }
+    return { ...(await meet(servers, tlsPorts, start)), stop }
   } catch (error) {
     await stop()
     throw error
   }
+}
+
+/**
+ * @param {PrivateServer[]} servers
+ * @param {Array<number | undefined>} tlsPorts
+ * @param {(index: number, place: { port: number, dir: string }) => Promise<PrivateServer>} start
+ * @returns {Promise<Omit<PrivateCluster, 'stop'>>}
+ */
+async function meet(servers, tlsPorts, start) {
+  const at = (/** @type {number} */ index) => /** @type {PrivateServer} */ (servers[index])
+  const tell = tellerOf(at)
+  const ports = servers.map(({ port }, index) => tlsPorts[index] ?? port)
+  const ids = await Promise.all(servers.map(async (_, index) => String(await tell(index, 'CLUSTER', 'MYID'))))
+  await form(ids, { port: ports[0] ?? 0, busPort: busPortOf(at(0).port) }, tell)
+  const whole = () => untilWhole(servers, tell)
+  await whole()
+  const nodes = ids.map((id, index) => ({
+    id,
+    get server() {
+      return at(index)
+    },
+  }))
+  return {
+    nodes,
+    addresses: ports.map((port) => ({ host: '127.0.0.1', port })),
+    ownerOf: (slot) => ownerOf(slot, ids, servers, tell),
+    async restart(index) {
+      await at(index).kill()
+      const { port, dir } = at(index)
+      servers[index] = await start(index, { port, dir })
+    },
+    whole,
+  }
+}
+
+/**
+ * Those that start are to be stopped also if another one did not.
+ * @param {Promise<PrivateServer>[]} starts
+ */
+async function startAll(starts) {
+  const started = await Promise.allSettled(starts)
+  /** @type {PrivateServer[]} */
+  const servers = started.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []))
+  return { servers, failed: started.find((one) => one.status === 'rejected') }
+}
+
+/**
+ * @param {ClusterOptions} options
+ * @param {number | undefined} tlsPort
+ */
+function argsOfNode({ args = [], nodeTimeoutMs = 1000, tlsArgs }, tlsPort) {
+  const all = [
+    ...['--cluster-enabled', 'yes', '--cluster-node-timeout', String(nodeTimeoutMs)],
+    // A replica takes over however old its data is: what is lost then is what the tests are about.
+    ...['--cluster-replica-validity-factor', '0'],
+    ...['--repl-diskless-sync-delay', '0', '--repl-ping-replica-period', '1'],
+    ...args,
+  ]
+  if (tlsArgs === undefined) return all
+  const tls = ['--tls-port', String(tlsPort), '--tls-cluster', 'yes', '--tls-replication', 'yes']
+  return [...all, ...tls, ...tlsArgs]
 }
 
 /**
@@ -137,6 +145,14 @@ function withBusPort(/** @type {import('./private-server.mjs').ServerDescription
 /**
  * @typedef {(index: number, ...command: string[]) => Promise<unknown>} Tell
  */
+
+/**
+ * @param {(index: number) => PrivateServer} at
+ * @returns {Tell}
+ */
+function tellerOf(at) {
+  return (index, ...command) => ask(at(index).port, command)
+}
 
 /**
  * @param {string[]} ids

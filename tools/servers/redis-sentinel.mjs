@@ -12,6 +12,12 @@ import { ask } from './resp.mjs'
 /**
  * @typedef {import('./private-server.mjs').PrivateServer} PrivateServer
  *
+ * @typedef {object} SentinelOptions
+ * @property {string[]} [args] for primary and replica
+ * @property {number} [downAfterMs]
+ * @property {string} [password]
+ * @property {string} [sentinelPassword]
+ *
  * @typedef {object} PrivateSentinels
  * @property {string} name of the primary
  * @property {Array<{ host: string, port: number }>} sentinels
@@ -27,13 +33,12 @@ const WHOLE_MS = 30_000
 
 /**
  * @param {string} program path of redis-server, which is a Sentinel too if told so
- * @param {{ args?: string[], downAfterMs?: number, password?: string, sentinelPassword?: string }} [options] `args` for primary and replica
+ * @param {SentinelOptions} [options]
  * @returns {Promise<PrivateSentinels>}
  */
 export async function startPrivateSentinels(program, options = {}) {
-  const { args = [], downAfterMs = 600, password, sentinelPassword } = options
-  const secret = password === undefined ? [] : ['--requirepass', password, '--masterauth', password]
-  const all = ['--repl-diskless-sync-delay', '0', '--repl-ping-replica-period', '1', ...secret, ...args]
+  const { downAfterMs = 600, password, sentinelPassword } = options
+  const all = argsOfServers(options)
   const auth = password === undefined ? [] : [password]
   const sentinelAuth = sentinelPassword === undefined ? [] : [sentinelPassword]
   /** @type {PrivateServer[]} */
@@ -42,10 +47,8 @@ export async function startPrivateSentinels(program, options = {}) {
   const sentinels = []
   /** @type {PrivateServer[]} */
   const firsts = []
-  const stop = async () => {
-    await Promise.all([...sentinels, ...servers].map((server) => server.stop()))
-    await Promise.all(firsts.map((server) => server.stop()))
-  }
+  // The first ones remove the directories, which later ones were only lent.
+  const stop = () => stopAll([...sentinels, ...servers], firsts)
   const place = (/** @type {number} */ index) => /** @type {PrivateServer} */ (servers[index])
   try {
     servers.push(await startPrivateServer(redis, program, { args: all }))
@@ -55,21 +58,7 @@ export async function startPrivateSentinels(program, options = {}) {
     firsts.push(...servers)
     const description = sentinelOf(port, downAfterMs, { password, sentinelPassword })
     for (let left = 3; left > 0; left -= 1) sentinels.push(await startPrivateServer(description, program))
-    const primaryPort = async () => {
-      const answers = await Promise.all(
-        sentinels.map((one) =>
-          ask(one.port, ['SENTINEL', 'GET-MASTER-ADDR-BY-NAME', NAME], { auth: sentinelAuth }).catch(
-            () => null,
-          ),
-        ),
-      )
-      const ports = answers.map((answer) => (Array.isArray(answer) ? Number(answer[1]) : 0))
-      return ports.toSorted((one, other) => one - other)[1] ?? 0
-    }
-    const indexOfPrimary = async () => {
-      const now = await primaryPort()
-      return servers.findIndex((server) => server.port === now)
-    }
+    const indexOfPrimary = () => indexNow(servers, sentinels, sentinelAuth)
     const whole = () => untilWhole(servers, sentinels, indexOfPrimary, { auth, sentinelAuth })
     await whole()
     return {
@@ -80,8 +69,7 @@ export async function startPrivateSentinels(program, options = {}) {
       async restart(index) {
         await place(index).kill()
         const { port: own, dir } = place(index)
-        const other = place(1 - index).port
-        const as = [...all, '--replicaof', '127.0.0.1', String(other)]
+        const as = [...all, '--replicaof', '127.0.0.1', String(place(1 - index).port)]
         servers[index] = await startPrivateServer(redis, program, { port: own, dir, args: as })
       },
       whole,
@@ -93,20 +81,55 @@ export async function startPrivateSentinels(program, options = {}) {
   }
 }
 
+/** @param {PrivateServer[][]} groups one after the other */
+async function stopAll(...groups) {
+  for (const group of groups) await Promise.all(group.map((server) => server.stop()))
+}
+
 /**
- * @param {number} primaryPort
+ * @param {PrivateServer[]} servers
+ * @param {PrivateServer[]} sentinels
+ * @param {string[]} auth
+ */
+async function indexNow(servers, sentinels, auth) {
+  const now = await primaryPort(sentinels, auth)
+  return servers.findIndex((server) => server.port === now)
+}
+
+/** @param {SentinelOptions} options */
+function argsOfServers({ args = [], password }) {
+  const secret = password === undefined ? [] : ['--requirepass', password, '--masterauth', password]
+  return ['--repl-diskless-sync-delay', '0', '--repl-ping-replica-period', '1', ...secret, ...args]
+}
+
+/**
+ * What the Sentinels say, the middle of their answers; 0 if most of them say nothing.
+ * @param {PrivateServer[]} sentinels
+ * @param {string[]} auth
+ */
+async function primaryPort(sentinels, auth) {
+  const question = ['SENTINEL', 'GET-MASTER-ADDR-BY-NAME', NAME]
+  const answers = await Promise.all(
+    sentinels.map(({ port }) => ask(port, question, { auth }).catch(() => null)),
+  )
+  const ports = answers.map((answer) => (Array.isArray(answer) ? Number(answer[1]) : 0))
+  return ports.toSorted((one, other) => one - other)[1] ?? 0
+}
+
+/**
+ * @param {number} ofPrimary port
  * @param {number} downAfterMs
  * @param {{ password: string | undefined, sentinelPassword: string | undefined }} secrets
  * @returns {import('./private-server.mjs').ServerDescription}
  */
-function sentinelOf(primaryPort, downAfterMs, { password, sentinelPassword }) {
+function sentinelOf(ofPrimary, downAfterMs, { password, sentinelPassword }) {
   return {
     ...redis,
     name: 'redis-sentinel',
     // A Sentinel writes what it learns into its file, so each has one of its own.
     prepare: async (_program, dir) => {
       const lines = [
-        `sentinel monitor ${NAME} 127.0.0.1 ${primaryPort} 2`,
+        `sentinel monitor ${NAME} 127.0.0.1 ${ofPrimary} 2`,
         `sentinel down-after-milliseconds ${NAME} ${downAfterMs}`,
         `sentinel failover-timeout ${NAME} 4000`,
         `sentinel parallel-syncs ${NAME} 1`,

@@ -26,11 +26,11 @@ export interface ServerFixture {
   name: string
   kind: string
   title: string
-  make(options: Options): SqlStore
-  freshPrefix(): string
-  freePort(): Promise<number>
+  make: (options: Options) => SqlStore
+  freshPrefix: () => string
+  freePort: () => Promise<number>
   /** Of this server, its first database and a user who may do everything, unless the login says otherwise. */
-  url(login?: Partial<Login>): string
+  url: (login?: Partial<Login>) => string
   /** What no message may show; a password with characters that URLs escape. */
   secret: string
   /** URLs that are refused, and what is said. */
@@ -40,12 +40,12 @@ export interface ServerFixture {
   /** The owner of the database in `limited.login`. */
   owner: Partial<Login>
   /** To this server. */
-  startLine(): Promise<CutLine & { url: string; stop(): Promise<void> }>
+  startLine: () => Promise<CutLine & { url: string; stop(): Promise<void> }>
   /** Kills the server and starts it again, its data kept. */
-  restart(): Promise<void>
-  pass(ms: number): Promise<void>
+  restart: () => Promise<void>
+  pass: (ms: number) => Promise<void>
   /** Starts processes that each open a store and write a checkpoint for a chat of their own, `chat <n>`. */
-  startReplicas(url: string, prefix: string, count: number): Promise<void>
+  startReplicas: (url: string, prefix: string, count: number) => Promise<void>
 }
 
 export function serverSuite(api: TestApi, fixture: ServerFixture): void {
@@ -146,7 +146,7 @@ function serverTests({ it, expect }: TestApi, fixture: ServerFixture): void {
     const error = await refusal(make({ url: nobody, startTimeoutMs: 400, logger }))
     expect(error instanceof StoreError).toBe(true)
     const details = { store: fixture.kind, operation: 'open' }
-    expect(error as object).toMatchObject({ retryable: true, details })
+    expect(error).toMatchObject({ retryable: true, details })
     expect(lines).toEqual([`${fixture.title} cannot be reached yet`])
   })
 }
