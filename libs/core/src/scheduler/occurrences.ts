@@ -78,7 +78,8 @@ function parse(expression: string, timezone: string): Cron {
     parsed = new Cron(expression, { paused: true, timezone, fixedTimeRule: 'no-wildcard' })
     first = parsed.nextRun()
   } catch (error) {
-    throw new ConfigError(`${what} cannot be read; accepted: ${accepted}.`, details, error)
+    const why = error instanceof Error ? ` (${error.message.replace(/^CronPattern: /, '')})` : ''
+    throw new ConfigError(`${what} cannot be read${why}; accepted: ${accepted}.`, details, error)
   }
   if (first === null) throw new ConfigError(`${what} never comes; accepted: ${accepted}.`, details)
   return parsed
