@@ -24,6 +24,8 @@ export interface Entry<T> {
   read(line: string, payloads: Payloads): T
   /** True: another entry of the same call concerns the same chat, so no short cut may be taken. */
   shared?: boolean
+  /** It needs no look at the chat's trace, whichever way it is applied. */
+  quiet?: boolean
   /** Set by the queue while the entry is in it. */
   resolve?(value: T): void
   reject?(error: unknown): void
@@ -36,7 +38,6 @@ export interface BatchOptions {
   script: Script
   holders: string
   base: string
-  windowMs: number
   leaseMs(): number
   timeoutMs(): number
   /** Lines about tickets that no entry asked for. */
@@ -112,28 +113,33 @@ export class BatchQueue {
     return results
   }
 
-  private async send(session: string, entries: Waiting[], link: Line): Promise<void> {
+  private async send(session: string, batch: Waiting[], link: Line): Promise<void> {
+    const entries = quietFirst(batch)
     const args = this.argumentsOf(session, entries)
     const reply = (await link.eval(this.options.script, args, this.options.timeoutMs())) as (string | null)[]
     this.distribute(session, entries, reply, link)
   }
 
   private argumentsOf(session: string, entries: Waiting[]): string[] {
-    const { base, holders, windowMs } = this.options
+    const { base, holders } = this.options
     const leaseMs = String(this.options.leaseMs())
     const count = entries.length
-    const args = ['1', holders, base, session, leaseMs, String(windowMs), String(count), '0']
-    for (const entry of entries) args.push(entry.chat)
+    const args = ['1', holders, base, session, leaseMs, '0', String(count), '0']
+    let quiet = 0
     let checks = 0
+    for (const entry of entries) {
+      args.push(entry.chat)
+      if (entry.quiet && !entry.shared) quiet += 1
+    }
     for (const { check } of entries) {
       if (check === undefined) continue
       args.push(check)
       checks += 1
     }
+    args[5] = String(quiet)
     args[7] = String(checks)
     for (const { token, more, shared } of entries) {
-      // In small letters: without the short cut.
-      args.push(shared ? token.charAt(0).toLowerCase() + token.slice(1) : token)
+      args.push(shared ? withoutShortCut(token) : token)
       if (more) for (const text of more) args.push(text)
     }
     return args
@@ -151,6 +157,20 @@ export class BatchQueue {
     }
     if (lines.length > entries.length) this.options.onNews(session, lines.slice(entries.length))
   }
+}
+
+/** The letter 32 places further on in the alphabet: small letters are those without the short cut. */
+function withoutShortCut(token: string): string {
+  return String.fromCharCode(token.charCodeAt(0) + 32) + token.slice(1)
+}
+
+/** The script looks traces up for the others alone, which therefore stand together. Entries are independent of each
+ * other, and those that share a chat are never quiet, so their order remains. */
+function quietFirst(entries: Waiting[]): Waiting[] {
+  const isQuiet = (entry: Waiting): boolean => entry.quiet === true && !entry.shared
+  const first = entries.findIndex((entry) => !isQuiet(entry))
+  if (first < 0 || !entries.some((entry, index) => index > first && isQuiet(entry))) return entries
+  return [...entries.filter(isQuiet), ...entries.filter((entry) => !isQuiet(entry))]
 }
 
 /** What a server says that is in no position to write now: the entry had no effect and is to be repeated. */

@@ -67,6 +67,23 @@ export function checkpointArgs(effects: Effects & { checkpoint: FlowCheckpoint }
   ]
 }
 
+/**
+ * New revision and JSON of a checkpoint that does not expire, keeps no record, has no appointment and replaces the one
+ * that the note knows of.
+ * @param note '<ids>-' or '<ids>S<revision>': all that is known of the row. @returns null for any other.
+ */
+export function plainCheckpointArgs(
+  { checkpoint, expectedRevision, wakeInMs }: Effects & { checkpoint: FlowCheckpoint },
+  note: string,
+): string[] | null {
+  const { answer, ephemeral, ttlMs, revision } = checkpoint
+  if (typeof wakeInMs === 'number' || (ephemeral && ttlMs !== undefined)) return null
+  if (answer && 'recordId' in answer) return null
+  const known = expectedRevision ? `S${escapeName(expectedRevision)}` : '-'
+  if (note.replace(/^\d+/, '') !== known) return null
+  return [escapeName(revision), JSON.stringify(checkpoint)]
+}
+
 /** True if a checkpoint is stored, perhaps with the inbound id, and nothing else. */
 export function onlyCheckpoint(effects: Effects): effects is Effects & { checkpoint: FlowCheckpoint } {
   return Boolean(effects.checkpoint) && onlyCheckpointOrId(effects)

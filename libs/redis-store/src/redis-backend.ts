@@ -120,12 +120,12 @@ export class RedisBackend implements CoordinationBackend {
 
   private batchesOver(link: Line, callTimeoutMs: number): BatchQueue {
     const { place, waitingPerChat, idsPerChat, patch } = this.options
+    const { windowMs } = place.settings
     return new BatchQueue({
       link,
-      script: composeBatch({ waitingPerChat, idsPerChat }, patch, place.sharded),
+      script: composeBatch({ waitingPerChat, idsPerChat, windowMs }, patch, place.sharded),
       holders: this.keys.holders,
       base: this.keys.base,
-      windowMs: place.settings.windowMs,
       leaseMs: () => this.leaseMs,
       timeoutMs: () => callTimeoutMs,
       onNews: (session, lines) => this.tell(unescapeName(session), lines),

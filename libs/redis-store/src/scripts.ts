@@ -14,12 +14,13 @@ export interface Script {
 /** Parts that stand round the general ones: a batch of common cases needs no more. */
 export const FRAME_PARTS = ['single-entry', 'batch-context', 'short-cuts', 'batch-run'] as const
 
-/** Parts that are instantiated only when a batch has an entry that is not one of the common cases, in this order. */
+/** Parts that are built only when a batch has an entry that is not one of the common cases ... */
+export const TURN_PARTS = ['grant-rule', 'take', 'release', 'batch-turns'] as const
+
+/** ... and those, inside of them, for entries that are neither takes nor releases. In this order. */
 export const GENERAL_PARTS = [
-  'grant-rule',
   'chat-state',
-  'take',
-  'release',
+  'take-reading',
   'commit',
   'withdraw',
   'nudge',
@@ -65,19 +66,27 @@ function toScript(source: string): Script {
  * The script that carries everything which concerns chats.
  * @param sharded for a node of a cluster.
  * @param limits.waitingPerChat longest queue of one chat. @param limits.idsPerChat committed ids kept of one chat.
+ * @param limits.windowMs how long committed ids and the trace of an idle chat are kept, at least.
  */
 export function composeBatch(
-  limits: { waitingPerChat: number; idsPerChat: number },
+  limits: { waitingPerChat: number; idsPerChat: number; windowMs: number },
   patch: ScriptPatch = (source) => source,
   sharded = false,
 ): Script {
-  const constants = `local QUEUE_LIMIT, IDS_LIMIT = ${limits.waitingPerChat}, ${limits.idsPerChat}\n`
-  const general = GENERAL_PARTS.map((name) => scriptPart(name)).join('\n')
+  const { waitingPerChat, idsPerChat, windowMs } = limits
+  const constants = `local QUEUE_LIMIT, IDS_LIMIT, WINDOW_MS = ${waitingPerChat}, ${idsPerChat}, ${windowMs}`
+  const others = GENERAL_PARTS.map((name) => scriptPart(name)).join('\n')
+  const general = TURN_PARTS.map((name) =>
+    name === 'batch-turns'
+      ? `local others\nlocal function everything_else()\n${others}end\n${scriptPart(name)}`
+      : scriptPart(name),
+  ).join('\n')
   const whole = [
+    constants,
     scriptPart('single-entry'),
     scriptPart('batch-context'),
     scriptPart('short-cuts'),
-    `${constants}local function everything()\n${general}end\n`,
+    `local function everything()\n${general}end\n`,
     scriptPart('batch-run'),
   ].join('\n')
   return toScript(published(patch(whole), sharded))

@@ -31,13 +31,13 @@ export class StoreCalls {
 
   constructor(readonly options: StoreCallsOptions) {
     const { place, keys, patch, waitingPerChat, idsPerChat } = options
+    const { windowMs } = place.settings
     this.link = this.line('store')
     this.batches = new BatchQueue({
       link: this.link,
-      script: composeBatch({ waitingPerChat, idsPerChat }, patch, place.sharded),
+      script: composeBatch({ waitingPerChat, idsPerChat, windowMs }, patch, place.sharded),
       holders: keys.holders,
       base: keys.base,
-      windowMs: place.settings.windowMs,
       leaseMs: () => 1,
       timeoutMs: () => CALL_TIMEOUT_MS,
       onNews: () => undefined,

@@ -10,7 +10,14 @@ import type {
   WithdrawRequest,
 } from '@botmesh/core'
 import type { Entry, Payloads } from './batch-queue.js'
-import { checkpointArgs, effectsArgs, onlyCheckpoint, onlyInboundId, recordJson } from './effects-args.js'
+import {
+  checkpointArgs,
+  plainCheckpointArgs,
+  effectsArgs,
+  onlyCheckpoint,
+  onlyInboundId,
+  recordJson,
+} from './effects-args.js'
 import { escapeName } from './keys.js'
 import { readCommit, readNudge, readTake } from './replies.js'
 
@@ -27,6 +34,7 @@ class TurnEntry {
   more: string[] | undefined = undefined
   check: string | undefined = undefined
   shared = false
+  quiet = false
   /** Set by the queue; here so that all entries have one shape. */
   resolve?(value: unknown): void
   reject?(error: unknown): void
@@ -43,8 +51,9 @@ class TakeEntry extends TurnEntry implements Entry<TakeReply> {
     const { ticket, dedupeId, read, arrival, onlyIfFree } = request
     const n = numberOf(ticket)
     if (dedupeId !== undefined && dedupeId !== '') this.check = `${this.chat} ${escapeName(dedupeId)}`
-    if (!read && !arrival && !onlyIfFree) this.token = this.check === undefined ? `T${n}` : `I${n}`
-    else this.askMore(n)
+    if (arrival || onlyIfFree || read?.journal || read?.user !== undefined) this.askMore(n)
+    else if (read) this.token = this.check === undefined ? `<${n}` : `?${n}`
+    else this.token = this.check === undefined ? `T${n}` : `I${n}`
   }
 
   read(line: string, payloads: Payloads): TakeReply {
@@ -79,8 +88,11 @@ class EndEntry extends TurnEntry implements Entry<void> {
 }
 
 class CommitEntry extends TurnEntry implements Entry<CommitResult> {
+  /** The checkpoint's revision once it is stored. */
+  revision: string | null = null
+
   read(line: string): CommitResult {
-    return readCommit(line)
+    return readCommit(line, this.revision)
   }
 }
 
@@ -91,7 +103,9 @@ export function releaseEntry(request: ReleaseRequest): Entry<void> {
   if (previousHolder !== undefined) {
     return new EndEntry(chat, `Z${fence} ${note} ${escapeName(previousHolder ?? '')}`)
   }
-  return new EndEntry(chat, note === '0-' ? `R${fence}` : `N${fence} ${note}`)
+  const entry = new EndEntry(chat, note === '0-' ? `R${fence}` : `N${fence} ${note}`)
+  entry.quiet = true
+  return entry
 }
 
 export function withdrawEntry({ key, ticket }: WithdrawRequest): Entry<void> {
@@ -120,13 +134,19 @@ export function commitEntry(request: CommitRequest, idsPerChat: number): Entry<C
   if (short && onlyInboundId(effects)) {
     const entry = new CommitEntry(chat, `${many ? 'Y' : 'C'}${fence} ${note}`)
     entry.more = [`${chat} ${escapeName(effects.inboundId)}`]
+    entry.quiet = !many
     return entry
   }
   if (short && !many && onlyCheckpoint(effects)) {
     const { inboundId } = effects
     const receipt = inboundId === undefined ? `#${fence}:${n}` : escapeName(inboundId)
-    const entry = new CommitEntry(chat, `D${fence} ${ids}-`)
-    entry.more = [`${chat} ${receipt}`, ...checkpointArgs(effects)]
+    const plain = plainCheckpointArgs(effects, before)
+    const entry = new CommitEntry(chat, plain ? `L${fence} ${note}` : `D${fence} ${ids}-`)
+    entry.more = [`${chat} ${receipt}`, ...(plain ?? checkpointArgs(effects))]
+    if (plain) {
+      entry.quiet = true
+      entry.revision = effects.checkpoint.revision
+    }
     return entry
   }
   const name = `${fence}:${n}`

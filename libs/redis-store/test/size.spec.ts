@@ -221,3 +221,27 @@ describe('Z3: the committed ids of one chat', () => {
     60_000,
   )
 })
+
+describe('a line full of the dead', () => {
+  it('T8: more dead tickets than one command takes are passed over by one release', () =>
+    mesh({}, async ({ base, make }) => {
+      const [holder, waiter] = [make(), make()]
+      await Promise.all([holder.start(), waiter.start()])
+      const first = await take(holder, 'k')
+      let inLine = (): void => undefined
+      const waits = new Promise<void>((resolve) => (inLine = resolve))
+      const granted = waiter.turns.take('k', { waitMs: '60s', onTicket: inLine })
+      await waits
+      const dead = Array.from({ length: 9000 }, (_, n) => `gone:${n.toString(36)}`)
+      await server.admin.lpush(`${base}q:k`, ...dead.map((ticket) => `${ticket} `))
+      for (const ticket of dead) server.admin.hset(`${base}w:gone`, ticket, 'k ').catch(() => undefined)
+      // Whoever releases alone looks for one ticket only; two in one call go the general way.
+      const other = await take(holder, 'other')
+      await Promise.all([first.release(), other.release()])
+      const turn = await granted
+      if (turn === 'duplicate') throw new Error('duplicate')
+      expect(turn.previousHolder).toBe(holder.incarnation)
+      expect(await server.admin.exists(`${base}w:gone`, `${base}q:k`)).toBe(0)
+      await turn.release()
+    }))
+})

@@ -7,7 +7,7 @@
 -- ARGV  1 base      '<prefix>:{<tag>}:'
 --       2 session   incarnation on whose behalf the entries are sent; '' for a store without one
 --       3 leaseMs   what opening and renewing a session sets
---       4 windowMs  how long committed ids and the trace of an idle chat are kept, at least
+--       4 quiet     number of entries, the first ones, for which no trace is looked up: plain releases and commits
 --       5 count     number of entries
 --       6 checks    number of inbound ids to look up
 --       7 ... 6+count                  chat of each entry
@@ -40,19 +40,20 @@
 -- Invariants: I1 one live holder a chat, I3 grants in ticket order among live tickets, I6 fences grow.
 -- A chat without a record in `holders` has no waiters: whoever removes a record grants the next ticket first.
 local call, format, find, sub, match, byte = redis.call, string.format, string.find, string.sub, string.match, string.byte
-local base, session, lease_ms, window_ms = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
+local base, session, lease_ms, quiet = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
 local count, checks = tonumber(ARGV[5]), tonumber(ARGV[6])
 
 -- Server time, asked once; which window of time it falls into.
 local clock = call('TIME')
 local now_us = clock[1] * 1000000 + clock[2]
 local now_ms = math.floor(now_us / 1000)
-local epoch = math.floor(now_ms / window_ms)
+local epoch = math.floor(now_ms / WINDOW_MS)
 local window, old_window = base .. 't:' .. epoch, base .. 't:' .. epoch - 1
 
--- As things stood at the start of the batch: records with the floor behind them, traces with committed ids behind.
+-- As things stood at the start of the batch: records behind the floor; traces of those entries that are not quiet, in
+-- their order, with committed ids behind them.
 local recorded = call('HMGET', KEYS[1], ' floor', unpack(ARGV, 7, 6 + count))
-local traced = call('HMGET', window, unpack(ARGV, 7, 6 + count + checks))
+local traced = quiet < count + checks and call('HMGET', window, unpack(ARGV, 7 + quiet, 6 + count + checks)) or {}
 local old_traced
 
 -- What the batch changes, by chat (false: removed), read by later entries and written at the end ...
@@ -60,7 +61,7 @@ local changed, traces, ids
 -- ... and the same from the fast paths, which no other entry reads: fields and values in turn.
 local set, set_n, gone, gone_n, ended, ended_n = {}, 0, {}, 0, {}, 0
 local held, held_n, let_go, let_go_n = {}, 0, {}, 0
-local payloads, own_news, pushes = { '' }, nil, nil
+local payloads, own_news, pushes, write_pending = { '' }, nil, nil, nil
 local ticket_stem, trace_end = ' ' .. session .. ':', ' 0- ' .. session
 local stamp_stem = format('%.0f', now_ms) .. ':'
 
@@ -97,16 +98,22 @@ local function next_fence(trace)
   return fence
 end
 
--- The window before, as it stood: asked for all entries at once, and only if this window lacks something.
-local function old_trace(k)
+-- For most of its life a mesh has but one window that is not empty.
+local old_exists
+local function has_old()
+  if old_exists == nil then old_exists = call('EXISTS', old_window) == 1 end
+  return old_exists
+end
+
+-- The window before, as it stood, by the same places: asked for all at once, and only if this window lacks something.
+local function old_trace(at)
   if not old_traced then
-    -- For most of its life a mesh has but one window that is not empty.
-    old_traced = call('EXISTS', old_window) == 1 and call('HMGET', old_window, unpack(ARGV, 7, 6 + count + checks)) or {}
+    old_traced = has_old() and call('HMGET', old_window, unpack(ARGV, 7 + quiet, 6 + count + checks)) or {}
   end
-  return old_traced[k]
+  return old_traced[at]
 end
 
 -- An id counts as committed while it is younger than the window.
 local function is_fresh(stamp)
-  return now_ms - (tonumber(match(stamp, '^%d+')) or 0) < window_ms
+  return now_ms - (tonumber(match(stamp, '^%d+')) or 0) < WINDOW_MS
 end

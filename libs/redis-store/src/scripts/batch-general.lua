@@ -1,36 +1,28 @@
--- batch-general: any entry, one that fails alone included. Stands at the end of everything(), which the batch script
--- calls when the first entry comes that is not one of the common cases: until then nothing of it is built.
-changed, traces, ids, own_news, pushes = {}, {}, {}, {}, {}
+-- batch-general: every other entry. Stands at the end of everything_else(), which batch-turns calls when the first one
+-- comes: most batches have none.
 
--- Applies the entry at `at`; returns its line and where the next one begins.
-return function(k, at, letter, rest, next_check)
+-- Applies the entry at `at`; returns whether it succeeded, its line or why not, and where the next one begins.
+return function(k, at, letter, rest, next_check, gap)
   local ok, line, after = true, nil, at + 1
-  if letter > 90 then letter = letter - 32 end
-  local gap, announced = find(rest, ' ', 1, true), #payloads
-  if letter == 84 then -- T
-    ok, line = pcall(take, k, rest)
-  elseif letter == 73 then -- I
-    ok, line = pcall(take, k, rest, ARGV[6 + count + next_check])
+  -- Some of these read what a session holds and who waits.
+  write_lines()
+  if letter == 60 then -- <
+    ok, line = pcall(take_with, k, rest, nil, 'r')
+  elseif letter == 63 then -- ?
+    ok, line = pcall(take_with, k, rest, ARGV[6 + count + next_check], 'r')
   elseif letter == 65 then -- A
     after = at + 6
     local field = find(ARGV[at + 1], 'i', 1, true) and ARGV[7 + count + next_check]
-    ok, line = pcall(take_with, k, rest, field, at + 1)
-  elseif letter == 82 then -- R
-    ok, line = pcall(release, k, rest, '0-')
-  elseif letter == 78 then -- N
-    ok, line = pcall(release, k, sub(rest, 1, gap - 1), sub(rest, gap + 1))
-  elseif letter == 67 or letter == 89 then -- C, Y
-    after = at + 2
-    ok, line = pcall(release, k, sub(rest, 1, gap - 1), sub(rest, gap + 1), ARGV[at + 1], letter == 89)
-  elseif letter == 90 then -- Z
-    local note, holder = match(rest, '^%d+ (%S+) (.*)$')
-    ok, line = pcall(release, k, sub(rest, 1, gap - 1), note, nil, false, holder)
+    ok, line = pcall(take_with, k, rest, field, ARGV[at + 1], at + 2)
   elseif letter == 75 then -- K
     after = at + 2 + tonumber(ARGV[at + 1])
     ok, line = pcall(commit, k, sub(rest, 1, gap - 1), sub(rest, gap + 1), at + 2)
   elseif letter == 68 then -- D
     after = at + 8
     ok, line = pcall(commit_and_end, k, sub(rest, 1, gap - 1), sub(rest, gap + 1), at + 1)
+  elseif letter == 76 then -- L
+    after = at + 4
+    ok, line = pcall(commit_known, k, sub(rest, 1, gap - 1), sub(rest, gap + 1), at + 1)
   elseif letter == 87 then -- W
     ok, line = pcall(withdraw, k, rest)
   elseif letter == 85 then -- U
@@ -72,9 +64,5 @@ return function(k, at, letter, rest, next_check)
   else
     ok, line = false, 'no transition ' .. string.char(letter)
   end
-  if not ok then
-    for i = #payloads, announced + 1, -1 do payloads[i] = nil end
-    line = '!' .. string.gsub(tostring(type(line) == 'table' and line.err or line), '%s+', ' ')
-  end
-  return line, after
+  return ok, line, after
 end

@@ -3,25 +3,27 @@
 -- An entry begins with '<letter><rest>'; how many more arguments it has depends on the letter. An entry that fails
 -- answers '!<message>' and changes nothing: what can fail in a transition comes before what it changes.
 -- The common cases stand first and are written out here, because calls and closures are what a script costs.
-local at, lines, next_check = 7 + count + checks, {}, 0
+local at, lines, next_check, looked_up = 7 + count + checks, {}, 0, count - quiet
 local general
 for k = 1, count do
   local step = 1
   local entry = ARGV[at]
   local letter, rest, record = byte(entry), sub(entry, 2), recorded[k + 1]
   local line
-  if letter == 84 or letter == 73 or letter == 105 then -- T, I: take
+  if letter == 84 or letter == 73 or letter == 105 or letter == 60 or letter == 63 or letter == 95 then -- T, I, <, ?: take
     local fresh = true
-    if letter ~= 84 then
+    if letter ~= 84 and letter ~= 60 then
       next_check = next_check + 1
-      local stamp = traced[count + next_check] or old_trace(count + next_check)
+      local stamp = traced[looked_up + next_check] or old_trace(looked_up + next_check)
       fresh = not (stamp and is_fresh(stamp))
     end
-    if fresh and letter ~= 105 and not record and own_life > 0 then
+    if fresh and letter < 90 and not record and own_life > 0 then
       -- Nobody holds the chat, and nothing else in this batch concerns it: the same as grant().
       local chat = ARGV[6 + k]
-      local trace = traced[k] or old_trace(k)
-      if trace and not find(trace, 'P ', 1, true) or not trace and call('EXISTS', base .. 'c:' .. chat) == 0 then
+      local trace = traced[k - quiet] or old_trace(k - quiet)
+      if letter < 73 then
+        line = take_reading(chat, trace, rest, 'r')
+      elseif trace and not find(trace, 'P ', 1, true) or not trace and call('EXISTS', base .. 'c:' .. chat) == 0 then
         local fence = next_fence(trace)
         set[set_n + 1], set[set_n + 2] = chat, fence .. ticket_stem .. rest
         set_n = set_n + 2
@@ -58,13 +60,20 @@ for k = 1, count do
   elseif letter == 65 then -- A: take with more
     local fresh = true
     if find(ARGV[at + 1], 'i', 1, true) then
-      local stamp = traced[count + next_check + 1] or old_trace(count + next_check + 1)
+      local stamp = traced[looked_up + next_check + 1] or old_trace(looked_up + next_check + 1)
       fresh = not (stamp and is_fresh(stamp))
     end
-    if fresh and not record and own_life > 0 then line = take_reading(k, at, rest) end
+    if fresh and not record and own_life > 0 and ARGV[at + 4] == '' and ARGV[at + 5] == '' then
+      line = take_reading(ARGV[6 + k], traced[k - quiet] or old_trace(k - quiet), rest, ARGV[at + 1], ARGV[at + 2], ARGV[at + 3])
+    end
     if line then
       if find(ARGV[at + 1], 'i', 1, true) then next_check = next_check + 1 end
       step = 6
+    end
+  elseif letter == 76 then -- L: commit of a plain checkpoint
+    if record and own_life > 0 and find(record, match(rest, '^%d+'), 1, true) == 1 and not find(record, '|', 1, true) then
+      line = commit_plain(k, at, rest)
+      step = 4
     end
   elseif letter == 68 then -- D: commit of a checkpoint
     if record and own_life > 0 and find(record, match(rest, '^%d+ '), 1, true) == 1 and not find(record, 'W', find(record, '|', 1, true) or -1, true) then
@@ -96,10 +105,11 @@ local function merge(map, list, n, removed, removed_n)
   return n, removed_n
 end
 if general then
+  write_pending()
   set_n, gone_n = merge(changed, set, set_n, gone, gone_n)
   ended_n = merge(traces, ended, ended_n)
   ended_n = merge(ids, ended, ended_n)
-  for of, news in pairs(pushes) do redis.pcall('PUBLISH', base .. 'g:' .. of, news) end
+  for of, news in pairs(pushes) do redis.pcall('PUBLISH', base .. 'g:' .. of, table.concat(news, '\n')) end
   for i = 1, #own_news do lines[#lines + 1] = own_news[i] end
 end
 if fence_tail then

@@ -74,7 +74,7 @@ local function expire_row(row)
     call('PERSIST', row)
     return
   end
-  local ms = window_ms
+  local ms = WINDOW_MS
   for i = 1, 2 do
     local at = tonumber(ends[i] or 0)
     if at and at - now_ms > ms then ms = at - now_ms end
@@ -84,17 +84,6 @@ end
 
 local function expiry(ttl)
   return ttl == '' and 'P' or format('%.0f', now_ms + tonumber(ttl))
-end
-
--- Keeps the committed ids of a chat that has very many within IDS_LIMIT: the oldest of those listed goes.
-local function bound_ids(chat, field)
-  local list = base .. 'l:' .. chat
-  if call('RPUSH', list, field) > IDS_LIMIT then
-    local oldest = call('LPOP', list)
-    call('HDEL', window, oldest)
-    call('HDEL', old_window, oldest)
-  end
-  call('PEXPIRE', list, format('%.0f', 2 * window_ms))
 end
 
 -- Acknowledges a record. Its content moves to the row, so that it can still be found: a kept answer may point to it
@@ -188,7 +177,7 @@ local function apply_effects(chat, fence, at, stamp)
       call('HSET', base .. 'o:' .. chat, key, entry)
     end
   end
-  if entries > 0 then call('PEXPIRE', base .. 'o:' .. chat, format('%.0f', math.max(window_ms, 86400000))) end
+  if entries > 0 then call('PEXPIRE', base .. 'o:' .. chat, format('%.0f', math.max(WINDOW_MS, 86400000))) end
   if ARGV[at + 2] ~= '' then
     ids[ARGV[at + 2]] = stamp .. ':' .. revision
     if find(flags, 'b', 1, true) then bound_ids(chat, ARGV[at + 2]) end

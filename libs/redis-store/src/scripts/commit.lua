@@ -4,7 +4,10 @@
 --       'D<fence> <note>', receipt: '<chat> <inbound id>' or '<chat> #<name>', expected revision or '', new revision,
 --                        checkpoint as JSON, its ttl in ms or '', kept record id or '', ms until its appointment or '': the checkpoint,
 --                        and the turn ends
--- Reply 'K<more> <revision>'  stored, now or by an earlier copy of this commit
+--       'L<fence> <note>', receipt, new revision, checkpoint: the same for a plain checkpoint whose expected revision is that
+--                        of the note, '<ids>-' or '<ids>S<revision>'
+-- Reply 'R' (for 'L') stored
+--       'K<more> <revision>'  stored, now or by an earlier copy of this commit
 --       'ks' another holds the chat, or the revision is not the expected one;  'ka' nobody holds it
 -- Idempotent by the commit's name. Invariants: I5, I12: requires that the chat's current fence is the writer's.
 
@@ -44,18 +47,27 @@ local function commit(k, fence, note, at)
   return 'K' .. more .. ' ' .. revision
 end
 
--- The same for 'D', whatever else the batch does to this chat.
-local function commit_and_end(k, fence, note, at)
-  local chat, new = ARGV[6 + k], ARGV[at + 2]
+-- A checkpoint, and the turn ends, whatever else the batch does to this chat.
+local function store_and_end(k, fence, note, receipt, expected, new, json, ttl, kept, wake)
+  local chat = ARGV[6 + k]
   local record = record_of(k, chat)
-  if not is_current(record, fence) then return late_commit(record, fence, ARGV[at], '1') end
-  local json, ttl, kept, wake = ARGV[at + 3], ARGV[at + 4], ARGV[at + 5], ARGV[at + 6]
-  local flag = store_checkpoint(chat, nil, fence, ARGV[at + 1], new, json, ttl, kept, wake)
+  if not is_current(record, fence) then return late_commit(record, fence, receipt, '1') end
+  local flag = store_checkpoint(chat, nil, fence, expected, new, json, ttl, kept, wake)
   if not flag then return 'ks' end
-  ids[ARGV[at]] = stamp_stem .. fence .. ':' .. new
+  ids[receipt] = stamp_stem .. fence .. ':' .. new
   local bar = find(record, '|', 1, true)
   -- The row is known again, whatever was written to it during this turn.
   if bar then record = sub(record, 1, bar) .. string.gsub(sub(record, bar + 1), 'P', '') end
   hand_over(chat, record, fence, match(note, '^%d+') .. flag)
   return 'K- ' .. new
+end
+
+-- 'D'
+local function commit_and_end(k, fence, note, at)
+  return store_and_end(k, fence, note, unpack(ARGV, at, at + 6))
+end
+
+-- 'L'
+local function commit_known(k, fence, note, at)
+  return store_and_end(k, fence, note, ARGV[at], match(note, '^%d+S(.*)') or '', ARGV[at + 1], ARGV[at + 2], '', '', '')
 end

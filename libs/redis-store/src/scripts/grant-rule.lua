@@ -4,6 +4,18 @@
 -- Invariants: I1, I3, I6. Dead and withdrawn tickets are skipped (T8); a ticket whose inbound id has been committed
 -- meanwhile is dropped and its session told so (Z3).
 
+-- What other sessions were granted (fence and chat in turn), which tickets of this session joined a line (field and value
+-- in turn, and by ticket), and which of any session left theirs: written for each session at once, at the end or before a
+-- transition that reads it. A list that gets long is written before: one command takes only so much.
+local LONG = 1000
+local granted_to, left_line, joined, joining = {}, {}, {}, {}
+local function write_lines()
+  if #joined > 0 then call('HSET', base .. 'w:' .. session, unpack(joined)) end
+  for of, list in pairs(granted_to) do call('HSET', base .. 'h:' .. of, unpack(list)) end
+  for of, list in pairs(left_line) do call('HDEL', base .. 'w:' .. of, unpack(list)) end
+  granted_to, left_line, joined, joining = {}, {}, {}, {}
+end
+
 -- Milliseconds that a session still lives, asked once each; <= 0 if it is dead.
 local lives = {}
 local function life_ms(of)
@@ -21,9 +33,9 @@ local function tell(of, line)
   if of == session then
     own_news[#own_news + 1] = line
   elseif pushes[of] then
-    pushes[of] = pushes[of] .. '\n' .. line
+    pushes[of][#pushes[of] + 1] = line
   else
-    pushes[of] = line
+    pushes[of] = { line }
   end
 end
 
@@ -45,12 +57,12 @@ end
 
 -- The trace of a chat, changes of this batch included; nil if there is none.
 local function trace_of(chat)
-  return traces[chat] or call('HGET', window, chat) or call('HGET', old_window, chat) or nil
+  return traces[chat] or call('HGET', window, chat) or has_old() and call('HGET', old_window, chat) or nil
 end
 
 -- What is stored about a committed id or a receipt, or nil.
 local function stamp_of(field)
-  local stamp = ids[field] or call('HGET', window, field) or call('HGET', old_window, field)
+  local stamp = ids[field] or call('HGET', window, field) or has_old() and call('HGET', old_window, field)
   return stamp and is_fresh(stamp) and stamp or nil
 end
 
@@ -69,20 +81,27 @@ end
 
 -- Grants `chat` to `ticket` of session `of`.
 -- Returns what replies tell: '<fence> <revision>|<trace>', the trace being '<last fence> <note> <previous holder>'.
-local function grant(chat, ticket, of, trace, waiters)
+local function grant(chat, ticket, of, trace, flags)
   local revision = revision_of(chat, trace)
   local fence = next_fence(trace)
-  changed[chat] = fence .. ' ' .. ticket .. (waiters and '|W' or '')
+  changed[chat] = fence .. ' ' .. ticket .. flags
   if of == session then
     held[held_n + 1], held[held_n + 2] = fence, chat
     held_n = held_n + 2
   else
-    call('HSET', base .. 'h:' .. of, fence, chat)
+    local list = granted_to[of]
+    if list then
+      list[#list + 1], list[#list + 2] = fence, chat
+      if #list > LONG then write_lines() end
+    else
+      granted_to[of] = { fence, chat }
+    end
   end
   return fence .. ' ' .. revision .. '|' .. (trace or cold_trace(chat))
 end
 
--- Grants the first live ticket in line, or leaves the chat to nobody. The caller has dealt with the last grant.
+-- Grants the first live ticket in line, flagged as if there were others: whoever ends that turn looks;
+-- or leaves the chat to nobody. The caller has dealt with the last grant.
 local function grant_next(chat)
   local queue = base .. 'q:' .. chat
   while true do
@@ -94,12 +113,15 @@ local function grant_next(chat)
     local gap = find(entry, ' ', 1, true)
     local ticket, id = sub(entry, 1, gap - 1), sub(entry, gap + 1)
     local of = session_of(ticket)
-    -- T8: a ticket of a dead session is skipped, and so is one that was withdrawn.
-    if call('HDEL', base .. 'w:' .. of, ticket) == 1 and life_ms(of) > 0 then
+    local left = left_line[of]
+    if left then left[#left + 1] = ticket else left_line[of] = { ticket } end
+    if left and #left > LONG then write_lines() end
+    -- T8: a ticket of a dead session is skipped; one that was withdrawn is not in line.
+    if life_ms(of) > 0 then
       if id ~= '' and stamp_of(chat .. ' ' .. id) then
         tell(of, 'd' .. ticket .. ' ' .. chat)
       else
-        tell(of, 'g' .. ticket .. ' ' .. grant(chat, ticket, of, trace_of(chat), call('EXISTS', queue) == 1) .. '|' .. chat)
+        tell(of, 'g' .. ticket .. ' ' .. grant(chat, ticket, of, trace_of(chat), '|W') .. '|' .. chat)
         return
       end
     end

@@ -11,6 +11,17 @@
 --       'c' (for 'C') ended before, by this very commit
 -- Idempotent by fence. Invariants: I1, I3, I5.
 
+-- Keeps the committed ids of a chat that has very many within IDS_LIMIT: the oldest of those listed goes.
+local function bound_ids(chat, field)
+  local list = base .. 'l:' .. chat
+  if call('RPUSH', list, field) > IDS_LIMIT then
+    local oldest = call('LPOP', list)
+    call('HDEL', window, oldest)
+    call('HDEL', old_window, oldest)
+  end
+  call('PEXPIRE', list, format('%.0f', 2 * WINDOW_MS))
+end
+
 -- Ends the current grant of a chat and grants the next; `record` is the holder's.
 local function hand_over(chat, record, fence, note, holder)
   local bar = find(record, '|', 1, true)

@@ -60,7 +60,7 @@ local function open_session(floor, at)
   call('HSET', base .. 'h:' .. session, '', filler)
   call('HSET', KEYS[1], '', filler)
   call('HSET', window, '', filler)
-  call('PEXPIRE', window, format('%.0f', 2 * window_ms))
+  call('PEXPIRE', window, format('%.0f', 2 * WINDOW_MS))
   call('ZADD', base .. 'sessions', format('%.0f', now_ms + own_life), session)
   call('SET', base .. 'p:' .. ARGV[at], ARGV[at + 1], 'PX', format('%.0f', 3 * own_life))
   lift_floor(tonumber(floor))
@@ -79,7 +79,7 @@ local function renew(floor, at)
   -- The traces and ids of this window are kept for one more; what is older goes, freed in the background.
   if call('PTTL', window) == -1 then
     call('HSET', window, '', string.rep('.', 70))
-    call('PEXPIRE', window, format('%.0f', 2 * window_ms))
+    call('PEXPIRE', window, format('%.0f', 2 * WINDOW_MS))
   end
   call('UNLINK', base .. 't:' .. epoch - 2)
   sweep()

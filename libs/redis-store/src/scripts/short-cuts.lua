@@ -2,8 +2,10 @@
 -- They decide what take and commit decide; whatever is not a common case is left to those, with nothing written.
 -- KEYS and ARGV as batch-context says.
 --
--- Reply  the lines of take ('A') and of commit ('D')
+-- Reply  the lines of take ('<', '?', 'A') and of commit ('L', 'D')
 -- Invariants: I1, I3, I6 (nobody holds the chat); I5, I12 (the grant is the current one, and nobody waits).
+
+local protected = redis.pcall
 
 -- Makes the checkpoint's appointment, `after` ms from now, or ends the one that it has.
 local function appoint(chat, row, after)
@@ -45,35 +47,28 @@ local function store_checkpoint(chat, trace, fence, expected, new, json, ttl, ke
   if expires == 'P' or now[3] == 'P' then
     if now[2] ~= 'P' then call('PERSIST', row) end
   else
-    local ms = math.max(window_ms, tonumber(ttl), tonumber(now[3] or 0) - now_ms)
+    local ms = math.max(WINDOW_MS, tonumber(ttl), tonumber(now[3] or 0) - now_ms)
     call('PEXPIRE', row, format('%.0f', ms))
   end
   return expires == 'P' and wake == '' and kept == '' and not now[3] and 'S' .. new or 'P'
 end
 
--- A take with flags and arguments as take.lua says for 'A', of a chat that nobody holds. Returns nil if it is no common case.
-local function take_reading(k, at, n)
-  local flags = ARGV[at + 1]
-  if find(flags, 'j', 1, true) or ARGV[at + 4] ~= '' or ARGV[at + 5] ~= '' then return nil end
-  local chat = ARGV[6 + k]
-  local trace = traced[k] or old_trace(k)
-  local revision, read, row, told = '', '', nil, trace or ''
-  local reads = find(flags, 'r', 1, true)
-  local simple = trace and match(trace, '^%d+ %d+S(%S+)')
-  if simple then
-    revision = simple
-    if reads then
-      local json = redis.pcall('HGET', base .. 'c:' .. chat, 'c')
-      if not json or type(json) == 'table' then return nil end
-      payloads[#payloads + 1] = json
-      read = 'c'
-    end
-  elseif not trace or find(trace, 'P ', 1, true) then
-    row = redis.pcall('HMGET', base .. 'c:' .. chat, 'r', 'x', 'c', 'm', 'y', 'w')
-    if row.err then return nil end
-    if not trace and call('EXISTS', base .. 'c:' .. chat) == 1 then told = '0 0P ' end
+-- What the grant of a chat that nobody holds tells of its row, and whether the checkpoint is among it.
+-- Returns the revision, letters for the payloads that it added, and what is told as the trace; nil if it is unreadable.
+local function read_row(chat, trace, reads)
+  if trace and find(trace, '^%d+ %d+S') then
+    -- The note says the revision.
+    if not reads then return '', '', trace end
+    local json = protected('HGET', base .. 'c:' .. chat, 'c')
+    if not json or type(json) == 'table' then return nil end
+    payloads[#payloads + 1] = json
+    return '', 'c', trace
   end
-  if row and (row[1] or row[4]) then
+  if trace and not find(trace, 'P ', 1, true) then return '', '', trace end
+  local row = protected('HMGET', base .. 'c:' .. chat, 'r', 'x', 'c', 'm', 'y', 'w')
+  if row.err then return nil end
+  local revision, read = '', ''
+  if row[1] or row[4] then
     local expired = row[2] and row[2] ~= 'P' and tonumber(row[2]) <= now_ms
     if row[1] and not expired then revision = row[1] end
     if reads and row[3] and not expired then
@@ -89,26 +84,55 @@ local function take_reading(k, at, n)
       read = read .. 'm'
     end
   end
+  return revision, read, trace or call('EXISTS', base .. 'c:' .. chat) == 1 and '0 0P ' or ''
+end
+
+-- A take of a chat that nobody holds; flags and arrival as take.lua says for 'A'. Returns nil if it is no common case.
+local function take_reading(chat, trace, n, flags, arrived, ms)
+  if find(flags, 'j', 1, true) then return nil end
+  local reads = find(flags, 'r', 1, true)
+  local revision, read, told = read_row(chat, trace, reads)
+  if not revision then return nil end
   local fence = next_fence(trace)
   set[set_n + 1], set[set_n + 2] = chat, fence .. ticket_stem .. n
   set_n = set_n + 2
   held[held_n + 1], held[held_n + 2] = fence, chat
   held_n = held_n + 2
-  local marks = ''
-  if ARGV[at + 2] ~= '' then
-    ended[ended_n + 1], ended[ended_n + 2] = chat .. ' ', ARGV[at + 3] .. ' ' .. ARGV[at + 2]
+  local marks = '|'
+  if arrived and arrived ~= '' then
+    ended[ended_n + 1], ended[ended_n + 2] = chat .. ' ', ms .. ' ' .. arrived
     ended_n = ended_n + 2
-    marks = '+'
+    marks = '|+'
   end
-  if reads then read = 'r' .. read end
-  return 'G' .. fence .. ' ' .. revision .. '|' .. told .. '|' .. marks .. read
+  if reads then marks = marks .. 'r' end
+  return 'G' .. fence .. ' ' .. revision .. '|' .. told .. marks .. read
+end
+
+-- A commit as commit.lua says for 'L', by the current holder, under whose turn nothing else was written to the row, with
+-- nobody waiting. Returns nil if the row cannot be written.
+local function commit_plain(k, at, rest)
+  local chat, new = ARGV[6 + k], ARGV[at + 2]
+  local fence, ids, flag = match(rest, '^(%d+)( %d+)(.)')
+  local ok
+  if flag == 'S' then
+    ok = protected('HSET', base .. 'c:' .. chat, 'c', ARGV[at + 3], 'r', new, 'f', fence)
+  else
+    ok = protected('HSET', base .. 'c:' .. chat, 'c', ARGV[at + 3], 'r', new, 'f', fence, 'x', 'P')
+  end
+  if type(ok) == 'table' then return nil end
+  let_go_n, gone_n = let_go_n + 1, gone_n + 1
+  let_go[let_go_n], gone[gone_n] = fence, chat
+  ended[ended_n + 1], ended[ended_n + 2] = chat, fence .. ids .. 'S' .. new .. ' ' .. session
+  ended[ended_n + 3], ended[ended_n + 4] = ARGV[at + 1], stamp_stem .. fence .. ':' .. new
+  ended_n = ended_n + 4
+  return 'R'
 end
 
 -- A commit as commit.lua says for 'D', by the current holder, with nobody waiting. Returns nil if the row is unreadable.
 local function commit_checkpoint(k, at, rest, record)
   local chat, fence, new = ARGV[6 + k], match(rest, '^%d+'), ARGV[at + 3]
   -- A flag in the record says that the row was written during this turn: then the trace does not know it.
-  local trace = not find(record, '|', 1, true) and (traced[k] or old_trace(k)) or nil
+  local trace = not find(record, '|', 1, true) and (traced[k - quiet] or old_trace(k - quiet)) or nil
   local ok, flag = pcall(
     store_checkpoint, chat, trace, fence, ARGV[at + 2], new, ARGV[at + 4], ARGV[at + 5], ARGV[at + 6], ARGV[at + 7]
   )

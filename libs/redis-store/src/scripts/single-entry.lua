@@ -17,7 +17,7 @@ if ARGV[5] == '1' then
     local holders = call('HMGET', KEYS[1], ' floor', chat)
     if not holders[2] and call('EXISTS', base .. 's:' .. session) == 1 then
       local now_us = clock[1] * 1000000 + clock[2]
-      local epoch = math.floor(now_us / 1000 / ARGV[4])
+      local epoch = math.floor(now_us / 1000 / WINDOW_MS)
       local traced = call('HMGET', base .. 't:' .. epoch, chat, field or chat)
       local trace = traced[1]
       if not trace or (field and not traced[2]) then
@@ -43,7 +43,7 @@ if ARGV[5] == '1' then
     local may = letter ~= 67 or call('EXISTS', base .. 's:' .. session) == 1
     if may and (flags == '' or flags == '|W') then
       local clock = call('TIME')
-      local epoch = math.floor((clock[1] * 1000 + clock[2] / 1000) / ARGV[4])
+      local epoch = math.floor((clock[1] * 1000 + clock[2] / 1000) / WINDOW_MS)
       local window = base .. 't:' .. epoch
       local trace = (letter == 82 and rest .. ' 0-' or rest) .. ' ' .. session
       local head, next_ticket, next_session = nil, nil, nil
@@ -53,10 +53,12 @@ if ARGV[5] == '1' then
         local id
         if head then next_ticket, id = string.match(head, '^(%S+) (.*)$') end
         if next_ticket then next_session = string.match(next_ticket, '^(.*):') end
+        -- The flag may be older than the last one's leaving.
+        if not head then flags = '' end
         local known = id and id ~= '' and (call('HGET', window, chat .. ' ' .. id) or call('HGET', base .. 't:' .. epoch - 1, chat .. ' ' .. id))
-        if not next_ticket or known or find(trace, 'P ', 1, true) or (letter == 67 and ARGV[9] == chat .. ' ' .. id)
+        if head and (not next_ticket or known or find(trace, 'P ', 1, true) or (letter == 67 and ARGV[9] == chat .. ' ' .. id)
           or call('EXISTS', base .. 's:' .. next_session) == 0
-          or call('HDEL', base .. 'w:' .. next_session, next_ticket) == 0 then
+          or call('HDEL', base .. 'w:' .. next_session, next_ticket) == 0) then
           flags = nil
         end
       end
