@@ -165,10 +165,10 @@ function replicaTests(
 }
 
 /** Stores of one prefix, closed together. */
-export function storesOf<Options extends object, Store extends SqlStore>(
-  make: (options: Options) => Store,
-  common: Options,
-): { store(options?: Partial<Options>): Store; close(): Promise<void> } {
+export function storesOf<Of extends object, Store extends SqlStore>(
+  make: (options: Of) => Store,
+  common: Of,
+): { store(options?: Partial<Of>): Store; close(): Promise<void> } {
   const stores: Store[] = []
   return {
     store: (options = {}) => {
