@@ -53,6 +53,8 @@ const UNUSABLE = [
   ['checkpoint', 'without a visit', checkpoint({ visit: 'one' })],
   ['checkpoint', 'without a state', checkpoint({ state: null })],
   ['checkpoint', 'with a wait that is none', checkpoint({ wait: 'yes' })],
+  ['checkpoint', 'with an answer that is none', checkpoint({ answer: 'M' })],
+  ['checkpoint', 'with held messages that are none', checkpoint({ answer: { recordId: 'x' }, held: 5 })],
   ['marker', 'without a name', marker({ name: 7 })],
   ['marker', 'of an unknown kind', marker({ kind: 'dance' })],
 ] as const

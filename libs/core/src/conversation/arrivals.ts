@@ -3,25 +3,20 @@
  * (kernel/handover-policy.ts), and reports it (H9).
  */
 import type { ConversationMarker, FlowCheckpoint, KeptAnswer } from '../contracts/checkpoint-store.js'
-import { StoreError } from '../contracts/errors.js'
 import {
   decideArrival,
   type ArrivalDecision,
   type FallbackReason,
   type ResumeMode,
 } from '../kernel/handover-policy.js'
+import { tellable } from '../kernel/told-error.js'
 import { answerOf, readKept } from './answers.js'
 import type { Definition } from './definitions.js'
 import type { Resume } from './frame.js'
 import { stageOver } from './ledger.js'
 import { plainCopy } from './plain-json.js'
-import type {
-  ConversationChange,
-  ConversationHost,
-  HandoverInfo,
-  HandoverOutcome,
-  TurnScope,
-} from './port.js'
+import { usable } from './usable.js'
+import type { ConversationHost, HandoverInfo, HandoverOutcome, TurnScope } from './port.js'
 import type { FlowRegistry } from './registry.js'
 import type { RunStart } from './run-start.js'
 
@@ -65,52 +60,6 @@ export async function arrive(engine: ArrivalHost, scope: TurnScope): Promise<boo
       return fallback(engine, scope, describe(left, decision))
     }
   }
-}
-
-/** A value that another version or a broken writer left must not stop the chat: it is reported and removed. */
-export function usable(
-  scope: TurnScope,
-  host: ConversationHost,
-): { checkpoint: FlowCheckpoint | null; marker: ConversationMarker | null } {
-  const checkpoint = scope.state?.checkpoint ?? null
-  const marker = scope.state?.marker ?? null
-  const broken: ConversationChange = {}
-  if (checkpoint !== null && !isCheckpoint(checkpoint)) broken.checkpoint = null
-  if (marker !== null && !isMarker(marker)) broken.marker = null
-  for (const what of Object.keys(broken)) {
-    host.report(
-      new StoreError(
-        `The ${what} of "${scope.key}" cannot be read: it is removed and the chat goes on without.`,
-        {
-          store: 'checkpoints',
-          operation: 'read',
-          key: scope.key,
-        },
-      ),
-    )
-  }
-  if (Object.keys(broken).length > 0) stageOver(scope, broken)
-  return {
-    checkpoint: broken.checkpoint === undefined ? checkpoint : null,
-    marker: broken.marker === undefined ? marker : null,
-  }
-}
-
-function isCheckpoint(value: Partial<FlowCheckpoint>): boolean {
-  return (
-    value.v === 1 &&
-    typeof value.name === 'string' &&
-    (value.kind === 'flow' || value.kind === 'async') &&
-    (value.step === undefined || typeof value.step === 'string') &&
-    Number.isSafeInteger(value.visit) &&
-    typeof value.state === 'object' &&
-    value.state !== null &&
-    (value.wait === undefined || (typeof value.wait === 'object' && Number.isSafeInteger(value.wait.sends)))
-  )
-}
-
-function isMarker(value: Partial<ConversationMarker>): boolean {
-  return value.v === 1 && typeof value.name === 'string' && (value.kind === 'flow' || value.kind === 'async')
 }
 
 async function resume(
@@ -244,7 +193,7 @@ async function ask(
     report(engine, scope, was.name, handled ? 'handled' : 'dropped', was.reason)
     return handled
   } catch (error) {
-    scope.fail(error)
+    scope.fail(tellable(error))
     report(engine, scope, was.name, 'dropped', was.reason)
     return scope.durable
   }

@@ -1,5 +1,6 @@
 /** What an error that a conversation's code did not catch, or a write that failed beside it, means for its run. */
 import { LeaseLostError } from '../contracts/errors.js'
+import { tellable } from '../kernel/told-error.js'
 import { endingOf } from '../kernel/settle-policy.js'
 import type { ConversationHost, TurnScope } from './port.js'
 
@@ -12,7 +13,8 @@ interface FailedRun {
 }
 
 /** Tells the span. @returns with what the copy is to be discarded, or null if the run ends in the store too. */
-export function judgeFailure(run: FailedRun, error: unknown): LeaseLostError | null {
+export function judgeFailure(run: FailedRun, thrown: unknown): LeaseLostError | null {
+  const error = tellable(thrown)
   const { host, key, scope } = run
   const details = { key, flow: run.definition.name, step: run.stepName, err: error }
   switch (endingOf(error, key)) {

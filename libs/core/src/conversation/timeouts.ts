@@ -8,8 +8,9 @@
 import type { Message } from '../contracts/message.js'
 import { parseChatKey } from '../kernel/chat-key.js'
 import { decideArrival } from '../kernel/handover-policy.js'
-import { goOn, startFrom, usable, type ArrivalHost } from './arrivals.js'
+import { goOn, startFrom, type ArrivalHost } from './arrivals.js'
 import type { TurnScope } from './port.js'
+import { usable } from './usable.js'
 
 export async function timeOutStored(engine: ArrivalHost, scope: TurnScope): Promise<void> {
   const { host, registry } = engine

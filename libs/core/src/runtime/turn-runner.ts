@@ -14,6 +14,7 @@ import type { JournalRecord } from '../contracts/journal.js'
 import type { CommitResult, Effects } from '../contracts/state-store.js'
 import type { ConversationEngine } from '../conversation/port.js'
 import type { ChatAccess } from './chat-access.js'
+import { tellable, textOfError } from '../kernel/told-error.js'
 import { runInScope } from './act-scope.js'
 import { firstOf } from './settling.js'
 import type { Span } from './span.js'
@@ -102,7 +103,8 @@ export class TurnRunner {
       span.whenStopped(resolve)
       const prepared = this.options.handler.prepare(span)
       const done = prepared === undefined ? this.act(span, work) : prepared.then(() => this.act(span, work))
-      done.then(resolve, (error: unknown) => {
+      done.then(resolve, (thrown: unknown) => {
+        const error = tellable(thrown)
         if (span.lostBy === null) span.failure ??= { error, of: 'handler' }
         else if (!(error instanceof LeaseLostError)) this.options.report(error)
         resolve()
@@ -217,7 +219,13 @@ export class TurnRunner {
     if (attempts === null || record === null || isNoAttempt(error)) return access.abandon()
     const given = span.finalAttempt
     const retryMs = given ? null : Math.max(attempts.delayMs(record.attempts), askedDelay(error))
-    const noted = await this.options.failRecord(span.key, record.id, access.fence, textOf(error), retryMs)
+    const noted = await this.options.failRecord(
+      span.key,
+      record.id,
+      access.fence,
+      textOfError(error),
+      retryMs,
+    )
     if (!noted) {
       // Not counted, so neither given up nor tried again by this replica: the record is the later holder's.
       this.reportFailure(span, error)
@@ -268,7 +276,9 @@ export class TurnRunner {
 function keptRecord(effects: Effects, span: Span): ReadonlySet<string> {
   const checkpoint = effects.checkpoint === undefined ? span.storedCheckpoint : effects.checkpoint
   const answer = checkpoint?.answer
-  const kept = new Set(answer !== undefined && 'recordId' in answer ? [answer.recordId] : [])
+  // As stored: a handler that passes the conversation by does not look whether it is an answer at all.
+  const pointer = (answer as { recordId?: string } | null | undefined)?.recordId
+  const kept = new Set(pointer === undefined ? [] : [pointer])
   return checkpoint?.recordId === undefined ? kept : kept.add(checkpoint.recordId)
 }
 
@@ -286,9 +296,5 @@ function fenceOf(span: Span) {
 function askedDelay(error: unknown): number {
   const details: unknown = error instanceof BotmeshError ? error.details : undefined
   const asked = (details as { retryAfterMs?: unknown } | undefined)?.retryAfterMs
-  return typeof asked === 'number' ? asked : 0
-}
-
-function textOf(error: unknown): string {
-  return error instanceof Error ? `${error.name}: ${error.message}` : String(error)
+  return typeof asked === 'number' && Number.isFinite(asked) ? asked : 0
 }
