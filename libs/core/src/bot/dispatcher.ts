@@ -1,4 +1,5 @@
 /** What the bot does with a message under its turn: `ctx.user`, hooks, routing; and what contexts act through. */
+import { encodedPart } from '../kernel/chat-key.js'
 import type { Logger } from '../contracts/logger.js'
 import type { HookResults } from '../contracts/checkpoint-store.js'
 import type { Message, Outgoing, Sent } from '../contracts/message.js'
@@ -155,5 +156,5 @@ export class Dispatcher implements SpanHandler, ContextHost {
 
 /** One account's users: `<provider.id>/<from>`, percent-encoded as in chat keys. */
 export function userIdOf(provider: string, from: string): string {
-  return `${encodeURIComponent(provider)}/${encodeURIComponent(from)}`
+  return `${encodedPart(provider)}/${encodedPart(from)}`
 }

@@ -9,13 +9,18 @@ export interface ChatAddress {
 }
 
 export function chatKeyOf(address: ChatAddress): string {
-  const chat = `${chatKeyPrefix(address.provider)}${encodeURIComponent(address.chatId)}`
-  return address.participant === undefined ? chat : `${chat}/${encodeURIComponent(address.participant)}`
+  const chat = `${chatKeyPrefix(address.provider)}${encodedPart(address.chatId)}`
+  return address.participant === undefined ? chat : `${chat}/${encodedPart(address.participant)}`
+}
+
+/** Half a character, as JSON can carry it, has no encoding: it is replaced by U+FFFD. */
+export function encodedPart(part: string): string {
+  return encodeURIComponent(part.replace(/\p{Surrogate}/gu, '\u{fffd}'))
 }
 
 /** What the keys of all chats of a provider begin with. */
 export function chatKeyPrefix(provider: string): string {
-  return `${encodeURIComponent(provider)}/`
+  return `${encodedPart(provider)}/`
 }
 
 /** @returns null if `key` was not made by `chatKeyOf`. */

@@ -23,7 +23,7 @@ import { isOverflow, Overflow, type OverflowLimit } from './overflow.js'
 import { RecentIds } from './recent-ids.js'
 import type { LocalTurn } from './span-factory.js'
 import type { TurnRunner } from './turn-runner.js'
-import { withoutRaw, type Work } from './work.js'
+import { withoutId, withoutRaw, type Work } from './work.js'
 
 export interface InboxOptions {
   provider: string
@@ -93,6 +93,7 @@ export class Inbox {
     const known = this.ids.get(id)
     if (known !== undefined) return known === true ? ACCEPTED : known
     if (this.closed) return Promise.reject(new CoordinationUnavailableError('stopped', { key }))
+    if (message.id === '') return Promise.reject(withoutId(this.options.provider))
     const limit = this.exceeded(key)
     if (limit !== null) return Promise.reject(this.overflow.refuse(key, limit))
     if (this.options.turns === null && !this.options.journal) {
@@ -292,8 +293,7 @@ export class Inbox {
     const left = (this.waiting.get(key) ?? 0) - (kind === 'timer' ? 0 : 1)
     if (left > 0) this.waiting.set(key, left)
     else this.waiting.delete(key)
-    if (this.count > 0) return
-    for (const resolve of this.idle.splice(0)) resolve()
+    if (this.count === 0) for (const resolve of this.idle.splice(0)) resolve()
   }
 }
 

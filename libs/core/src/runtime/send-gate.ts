@@ -70,7 +70,8 @@ export class SendGate {
 
   private note(target: SendTarget, error: SendError): void {
     const { retryAfterMs, scope } = error.details
-    if (retryAfterMs === undefined) return
+    // A pause that never ends, or is no number, is a mistake of the transport's: nothing could ever be sent again.
+    if (retryAfterMs === undefined || !Number.isFinite(retryAfterMs)) return
     const until = this.options.clock.monotonic() + retryAfterMs
     if (scope === 'account') this.accountUntil = Math.max(this.accountUntil, until)
     else this.chatUntil.set(target.chatId, until)

@@ -13,6 +13,7 @@ import type { OutgoingContent, Sent } from '../contracts/message.js'
 import type { Outbox, OutboxEntry } from '../contracts/outbox.js'
 import type { SendTarget } from '../contracts/provider.js'
 import type { Effects } from '../contracts/state-store.js'
+import { encodedPart } from '../kernel/chat-key.js'
 import type { SendRef } from '../conversation/port.js'
 import type { SendGate, SendGuard } from './send-gate.js'
 
@@ -103,11 +104,9 @@ export class SpanOutbox {
     const record = ref?.recordId ?? span.recordId
     const { timer } = this.init
     const own =
-      record !== null ? `r:${encodeURIComponent(record)}/` : timerSends(timer ?? { revision: null, id: '' })
+      record !== null ? `r:${encodedPart(record)}/` : timerSends(timer ?? { revision: null, id: '' })
     const key =
-      ref !== null && record !== null
-        ? `${own}${encodeURIComponent(ref.step)}/${ref.visit}/${ref.ordinal}`
-        : null
+      ref !== null && record !== null ? `${own}${encodedPart(ref.step)}/${ref.visit}/${ref.ordinal}` : null
     // Handlers have no names for their sends: those of one record are matched by content, in order.
     const index = this.open.findIndex((entry) =>
       key !== null
@@ -202,7 +201,12 @@ export class SpanOutbox {
 
 function recordOf(key: string): string | null {
   const match = /^r:([^/]*)\//.exec(key)
-  return match?.[1] === undefined ? null : decodeURIComponent(match[1])
+  if (match?.[1] === undefined) return null
+  try {
+    return decodeURIComponent(match[1])
+  } catch {
+    return null // Not a key of ours: a broken writer's entry belongs to no record, and is forgotten.
+  }
 }
 
 function hashOf(target: SendTarget, content: OutgoingContent): string {

@@ -1,4 +1,5 @@
 /** What a turn is taken for. */
+import { ProviderError } from '../contracts/errors.js'
 import type { Message } from '../contracts/message.js'
 import type { TurnScope } from '../conversation/port.js'
 
@@ -13,4 +14,12 @@ export function withoutRaw(message: Message): Message {
   if (message.raw === undefined) return message
   const { raw: _raw, ...rest } = message
   return rest
+}
+
+/** All of them would be one message: deduplicated by it, and by it recorded. */
+export function withoutId(provider: string): ProviderError {
+  return new ProviderError(
+    `Provider "${provider}" handed in a message whose id is empty: it was not accepted. Give every message the platform's id, or one that is made up.`,
+    { provider, reason: 'message without id', final: false },
+  )
 }
