@@ -40,6 +40,7 @@ export class BotRegistry {
         { option: 'provider' },
       )
     }
+    this.refuseSecondOfAccount(checked, name)
     const logger = checked.config.logger ?? nestLogger(name === DEFAULT_BOT ? 'Botmesh' : `Botmesh:${name}`)
     const store = checked.config.store ?? new MemoryStore()
     const bot = new Bot({ ...checked.config, logger, store })
@@ -54,6 +55,22 @@ export class BotRegistry {
     }
     this.bots.set(name, registered)
     return registered
+  }
+
+  /** Two bots of one account on one mesh would take each other's chats. @throws ConfigError */
+  private refuseSecondOfAccount({ config }: CheckedOptions, name: string): void {
+    const { coordination, provider } = config
+    const twin = this.all.find(
+      (one) =>
+        one.coordinated &&
+        one.coordinator === coordination?.coordinator &&
+        one.bot.provider.id === provider.id,
+    )
+    if (twin === undefined) return
+    throw new ConfigError(
+      `The bots "${twin.name}" and "${name}" are both ${provider.id} on one coordinator and would take each other's chats: give their providers different accounts, or make one bot of them.`,
+      { option: 'provider', value: provider.id },
+    )
   }
 
   get all(): RegisteredBot[] {

@@ -2,6 +2,7 @@
 import { describe, expect, it } from '@jest/globals'
 import { Injectable, type ModuleMetadata } from '@nestjs/common'
 import { ConfigError, MemoryStore } from '@botmesh/core'
+import { FakeProvider } from '@botmesh/core/testing'
 import {
   BotmeshModule,
   Command,
@@ -87,6 +88,17 @@ describe('N1: mistakes in forRoot', () => {
       'an unknown name',
       () => withProvider({ zzzzzzzz: 1 }),
       'has no option "zzzzzzzz". Known: name, isGlobal',
+    ],
+    [
+      'two bots of one account on one coordinator',
+      () => {
+        const coordination = { coordinator: new MemoryStore().coordinator() }
+        return [
+          ...forRoot({ provider: new FakeProvider({ id: 'fake:shop' }), coordination }),
+          ...forRoot({ provider: new FakeProvider({ id: 'fake:shop' }), coordination, name: 'sales' }),
+        ]
+      },
+      'are both fake:shop on one coordinator',
     ],
     [
       'one provider for two bots',

@@ -61,7 +61,11 @@ export class EventHub {
 
   error(error: unknown): void {
     if (this.count('error') > 0) this.emit('error', { error })
-    else this.logger.error({ bot: this.bot, err: error }, 'error that no listener of "error" takes')
+    else
+      this.logger.error(
+        { bot: this.bot, err: error },
+        'the bot met an error; nobody listens to its "error" event',
+      )
   }
 
   private call(event: BotEvent, listener: () => unknown): void {

@@ -78,7 +78,7 @@ describe('N3: events', () => {
   it('an error that nobody listens to is logged; a listener that throws or rejects is logged', async () => {
     const hub = new EventHub('shop', logger)
     hub.error(new Error('x'))
-    expect(logged.splice(0)).toEqual(['error that no listener of "error" takes'])
+    expect(logged.splice(0)).toEqual(['the bot met an error; nobody listens to its "error" event'])
     const seen: unknown[] = []
     hub.on('error', () => {
       throw new Error('listener')

@@ -73,5 +73,5 @@ function emit(emitter: Emitter, event: string, payload: unknown, { logger, name 
 function logUnheard({ bot, logger, name }: RegisteredBot, payload: object): void {
   if (bot.listenerCount('error') > 1) return
   const { error } = payload as BotEvents['error']
-  logger.error({ bot: name, err: error }, 'error that no listener of "error" takes')
+  logger.error({ bot: name, err: error }, 'the bot met an error; nobody listens to its "error" event')
 }
