@@ -1,7 +1,9 @@
 // The connection: says hello with the stored visitor, comes back by itself with growing pauses, and sends what
 // the visitor wrote one message at a time, again and again under the same id, until the server acknowledges it.
 // Everything that must survive a reload is in localStorage; one key a message, so that tabs do not overwrite each
-// other.
+// other. Files are kept as long as the page is open.
+
+import { Upload } from './upload.js'
 
 const VERSION = 1
 const FIRST_PAUSE_MS = 500
@@ -9,10 +11,13 @@ const LONGEST_PAUSE_MS = 15_000
 const ACK_TIMEOUT_MS = 15_000
 const QUIET_MS = 25_000
 const PONG_TIMEOUT_MS = 10_000
+/** A file that the connection did not survive so often is given up. */
+const FILE_TRIES = 5
 const CLOSE = { badSignature: 4401, outdated: 4426 }
 
 export class ChatSocket {
-  /** @param on { state(name), message(entry), pending(entry), sent(cid), failed(cid), typing() } */
+  /** @param on { state(name), message(entry), pending(entry), sent(cid), failed(cid, nack), progress(cid, part),
+   *   files(limits or undefined), typing() } */
   constructor(url, on) {
     this.url = url
     this.on = on
@@ -46,6 +51,26 @@ export class ChatSocket {
     this.flush()
   }
 
+  /** Whether a file is lost if the page is left now. */
+  get uploading() {
+    return this.outbox.some((entry) => entry.file)
+  }
+
+  sendFile(file) {
+    const entry = { cid: newId(), file, name: file.name, size: file.size, at: Date.now(), tries: 0 }
+    this.on.pending(entry)
+    const reason = this.refusal(file)
+    if (reason) return this.on.failed(entry.cid, { reason, ...this.files })
+    this.outbox.push(entry)
+    this.flush()
+  }
+
+  // What the server would say too, without sending anything.
+  refusal(file) {
+    if (file.size === 0) return 'file-empty'
+    if (this.files && file.size > this.files.maxBytes) return 'file-size'
+  }
+
   connect() {
     clearTimeout(this.reconnectTimer)
     this.on.state('connecting')
@@ -69,12 +94,37 @@ export class ChatSocket {
       return this.on.message(frame)
     }
     if (frame.t === 'typing') return this.on.typing()
-    if (frame.t === 'ack' || (frame.t === 'nack' && frame.reason === 'too-long')) return this.settle(frame)
+    if (frame.t === 'go' || frame.t === 'got') return this.onUpload(frame)
+    if (frame.t === 'ack' || (frame.t === 'nack' && frame.retryAfterMs === undefined))
+      return this.settle(frame)
     if (frame.t === 'nack') {
       clearTimeout(this.ackTimer)
       this.inFlight = undefined
-      this.retryTimer = setTimeout(() => this.flush(), frame.retryAfterMs ?? 2000)
+      // Put off is not tried.
+      if (this.outbox[0]?.file) this.outbox[0].tries -= 1
+      this.retryTimer = setTimeout(() => this.flush(), frame.retryAfterMs)
     }
+  }
+
+  onUpload(frame) {
+    const entry = this.outbox[0]
+    if (frame.cid !== this.inFlight || !entry?.file) return
+    this.awaitAnswer()
+    if (frame.t === 'got') {
+      this.upload?.got(frame.bytes)
+      return this.on.progress(frame.cid, frame.bytes / entry.size)
+    }
+    const { socket } = this
+    const push = (chunk) => socket.readyState === WebSocket.OPEN && socket.send(chunk)
+    this.upload = new Upload(entry.file, frame.chunkBytes, push, () => {
+      this.push({ t: 'file-stop', cid: frame.cid })
+      this.settle({ t: 'nack', cid: frame.cid, reason: 'file-lost' })
+    })
+  }
+
+  awaitAnswer() {
+    clearTimeout(this.ackTimer)
+    this.ackTimer = setTimeout(() => this.restart(), ACK_TIMEOUT_MS)
   }
 
   welcome(frame) {
@@ -87,17 +137,22 @@ export class ChatSocket {
     this.visitorOfLastSeen = frame.visitor.id
     this.attempts = 0
     this.ready = true
+    this.files = frame.files
+    this.on.files(frame.files)
     this.on.state('online')
     this.flush()
   }
 
-  settle({ t, cid }) {
+  settle(frame) {
+    const { t, cid } = frame
+    this.upload?.stop()
+    this.upload = undefined
     clearTimeout(this.ackTimer)
     this.inFlight = undefined
     this.outbox = this.outbox.filter((entry) => entry.cid !== cid)
     this.write(`out:${cid}`, undefined)
     if (t === 'ack') this.on.sent(cid)
-    else this.on.failed(cid)
+    else this.on.failed(cid, frame)
     this.flush()
   }
 
@@ -106,9 +161,15 @@ export class ChatSocket {
     clearTimeout(this.retryTimer)
     const next = this.outbox[0]
     if (!this.ready || this.inFlight !== undefined || next === undefined) return
+    if (next.file && next.tries++ >= FILE_TRIES) {
+      return this.settle({ t: 'nack', cid: next.cid, reason: 'file-lost' })
+    }
     this.inFlight = next.cid
-    this.push({ t: 'msg', cid: next.cid, text: next.text, buttonId: next.buttonId })
-    this.ackTimer = setTimeout(() => this.restart(), ACK_TIMEOUT_MS)
+    if (next.file) {
+      const type = next.file.type.split(';', 1)[0].trim()
+      this.push({ t: 'file', cid: next.cid, name: next.name, type, size: next.size })
+    } else this.push({ t: 'msg', cid: next.cid, text: next.text, buttonId: next.buttonId })
+    this.awaitAnswer()
   }
 
   closed(code) {
@@ -148,6 +209,8 @@ export class ChatSocket {
 
   quiet() {
     this.ready = false
+    this.upload?.stop()
+    this.upload = undefined
     this.inFlight = undefined
     for (const timer of [this.ackTimer, this.retryTimer, this.watchTimer, this.reconnectTimer])
       clearTimeout(timer)

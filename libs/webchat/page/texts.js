@@ -12,6 +12,13 @@ const TEXTS = {
     pending: 'Sending…',
     sent: 'Sent',
     failed: 'Not sent: the message is too long.',
+    attach: 'Send a file',
+    fileSent: 'File',
+    'file-size': 'Not sent: the file is larger than {limit}.',
+    'file-type': 'Not sent: files of this type are not accepted.',
+    'file-empty': 'Not sent: the file is empty.',
+    'files-off': 'Not sent: files are not accepted here.',
+    'file-lost': 'Not sent: the file could not be transferred. Please try again.',
     me: 'You',
     bot: 'Answer',
     choices: 'Quick answers',
@@ -29,11 +36,25 @@ const TEXTS = {
     pending: 'Enviando…',
     sent: 'Enviado',
     failed: 'No enviado: el mensaje es demasiado largo.',
+    attach: 'Enviar un archivo',
+    fileSent: 'Archivo',
+    'file-size': 'No enviado: el archivo supera los {limit}.',
+    'file-type': 'No enviado: no se aceptan archivos de este tipo.',
+    'file-empty': 'No enviado: el archivo está vacío.',
+    'files-off': 'No enviado: aquí no se aceptan archivos.',
+    'file-lost': 'No enviado: no se pudo transferir el archivo. Inténtalo de nuevo.',
     me: 'Tú',
     bot: 'Respuesta',
     choices: 'Respuestas rápidas',
     file: 'Abrir archivo',
   },
+}
+
+/** A size for people: whole kilobytes, or megabytes with one decimal. */
+export function sizeText(bytes) {
+  const [amount, unit] = bytes < 1024 * 1024 ? [bytes / 1024, 'kB'] : [bytes / 1024 / 1024, 'MB']
+  const digits = { maximumFractionDigits: unit === 'MB' || amount < 1 ? 1 : 0 }
+  return `${amount.toLocaleString(language, digits)} ${unit}`
 }
 
 export const language = /^es\b/i.test(navigator.language) ? 'es' : 'en'

@@ -1,6 +1,6 @@
 // Draws the conversation. Everything that came from elsewhere becomes text nodes or checked attributes, never
 // markup. Each message is drawn once: by its id, and the visitor's own by the id the page gave it.
-import { texts } from './texts.js'
+import { sizeText, texts } from './texts.js'
 
 const TYPING_MS = 10_000
 
@@ -52,14 +52,27 @@ export class View {
   /** What the visitor just wrote. */
   pending(entry) {
     if (this.drawn.has(entry.cid)) return
-    this.draw(entry.cid, { from: 'visitor', text: entry.text, at: entry.at }, 'pending')
+    const file = entry.file && { name: entry.name, sizeBytes: entry.size }
+    this.draw(entry.cid, { from: 'visitor', text: entry.text, file, at: entry.at }, 'pending')
   }
 
-  note(cid, state) {
+  failed(cid, { reason, maxBytes }) {
+    const state = reason?.startsWith('file') ? reason : 'failed'
+    this.note(cid, state, { failed: true, limit: maxBytes === undefined ? '' : sizeText(maxBytes) })
+  }
+
+  progress(cid, part) {
+    this.note(cid, 'pending', { more: ` ${Math.floor(part * 100)} %` })
+  }
+
+  note(cid, state, { failed = false, limit = '', more = '' } = {}) {
     const item = this.drawn.get(cid)
     if (item === undefined) return
-    item.classList.toggle('failed', state === 'failed')
-    item.querySelector('.note').textContent = texts[state]
+    item.classList.toggle('failed', failed)
+    const note = item.querySelector('.note')
+    // A refusal comes without anything being added to the list: it has to be announced by itself.
+    if (failed) note.setAttribute('role', 'alert')
+    note.textContent = texts[state].replace('{limit}', limit) + more
   }
 
   typing(on) {
@@ -73,6 +86,8 @@ export class View {
     const bubble = element('div', 'bubble')
     bubble.append(element('span', 'visually-hidden', `${entry.from === 'visitor' ? texts.me : texts.bot}: `))
     if (entry.media) bubble.append(drawMedia(entry.media))
+    // A file that the visitor sent is named, never shown or linked: its content stays with the server.
+    if (entry.file) bubble.append(`${texts.fileSent}: ${entry.file.name} (${sizeText(entry.file.sizeBytes)})`)
     if (entry.text) bubble.append(...linked(entry.text))
     item.append(bubble)
     if (entry.buttons?.length || entry.list) item.append(this.drawChoices(entry))

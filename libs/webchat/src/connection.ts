@@ -9,9 +9,10 @@
 import type { WebSocket } from 'ws'
 import type { LogEntry, Timer } from '@botmesh/core'
 import { CLOSE, parseFrame, PROTOCOL_VERSION } from './protocol.js'
-import type { HelloFrame, LoggedMessage, ServerFrame } from './protocol.js'
+import type { FileFrame, HelloFrame, LoggedMessage, ServerFrame } from './protocol.js'
 import { RateLimit } from './rate-limit.js'
 import type { Room, RoomContext, RoomMember } from './room.js'
+import { Upload } from './uploads.js'
 import type { VisitorIdentity } from './visitor-identity.js'
 
 export interface ConnectionContext extends RoomContext {
@@ -39,6 +40,8 @@ export class Connection implements RoomMember {
   private again = false
   private alive = true
   private timer: Timer | undefined
+  /** The file on its way in. */
+  private upload: Upload | undefined
   private readonly frames = new RateLimit(FRAMES.burst, FRAMES.perMinute)
 
   constructor(
@@ -50,9 +53,11 @@ export class Connection implements RoomMember {
       HELLO_TIMEOUT_MS,
       { background: true },
     )
-    socket.on('message', (data, isBinary) =>
-      this.onFrame(isBinary ? null : (data as Buffer).toString('utf8')),
-    )
+    socket.on('message', (data, isBinary) => {
+      // Chunks of an upload are counted by their bytes instead of as frames.
+      if (isBinary && this.onChunk(data as Buffer)) return
+      this.onFrame(isBinary ? null : (data as Buffer).toString('utf8'))
+    })
     socket.on('pong', () => (this.alive = true))
     // An oversized or broken frame: ws closes by itself; the listener keeps it from being thrown.
     socket.on('error', (error) => context.sink.logger.debug({ err: error }, 'webchat: socket error'))
@@ -105,7 +110,44 @@ export class Connection implements RoomMember {
     }
     if (frame.t === 'hello') return this.onHello(frame)
     if (frame.t === 'ping') return void this.send({ t: 'pong' })
+    if (frame.t === 'file') return this.onFile(frame)
+    if (frame.t === 'file-stop') return this.dropUpload(frame.cid)
     this.room?.receive(frame, this.lang, this)
+  }
+
+  private onFile(frame: FileFrame): void {
+    const { files } = this.context
+    if (this.upload !== undefined) return this.fail('malformed', CLOSE.malformed)
+    if (files === undefined || this.room === undefined) {
+      return void this.send({ t: 'nack', cid: frame.cid, reason: 'files-off' })
+    }
+    // Closed, so that chunks still under way cannot be taken for something else.
+    const onTimeout = () => this.close(CLOSE.helloTimeout, 'upload too slow')
+    const begun = files.uploads.begin(frame, this.room.fileRate, onTimeout)
+    if (!(begun instanceof Upload)) return void this.send({ t: 'nack', cid: frame.cid, ...begun })
+    this.upload = begun
+    void this.send({ t: 'go', cid: frame.cid, chunkBytes: files.uploads.chunkBytes })
+  }
+
+  /** @returns false if it is no chunk that is awaited. */
+  private onChunk(chunk: Buffer): boolean {
+    const { upload, room } = this
+    const { files } = this.context
+    if (this.state !== 'joined' || upload === undefined || room === undefined || files === undefined)
+      return false
+    if (!upload.take(chunk)) return false
+    void this.send({ t: 'got', cid: upload.frame.cid, bytes: upload.received })
+    if (upload.isWhole) {
+      this.upload = undefined
+      room.receiveFile(upload, files.store, this.lang, this)
+    }
+    return true
+  }
+
+  private dropUpload(cid?: string): void {
+    if (this.upload === undefined || (cid !== undefined && this.upload.frame.cid !== cid)) return
+    this.upload.end()
+    this.upload = undefined
   }
 
   private onHello(hello: HelloFrame): void {
@@ -120,7 +162,10 @@ export class Connection implements RoomMember {
     this.lastSeen = hello.visitor === undefined ? null : hello.after
     this.lastSeenUntried = this.lastSeen !== null
     const visitor = hello.visitor === undefined ? identity.issue() : identity.sign(hello.visitor.id)
-    void this.send({ t: 'welcome', v: PROTOCOL_VERSION, visitor, known: hello.visitor !== undefined })
+    const known = hello.visitor !== undefined
+    const limits = this.context.files?.uploads.limits
+    const files = limits && { maxBytes: limits.maxBytes, types: limits.types }
+    void this.send({ t: 'welcome', v: PROTOCOL_VERSION, visitor, known, ...(files && { files }) })
     this.room = this.context.enter(visitor.id)
     // Read after subscribing, so that nothing appended in between is missed; join never rejects.
     void this.room.join(this).then(() => this.wake())
@@ -134,6 +179,7 @@ export class Connection implements RoomMember {
   private onClose(): void {
     this.state = 'closed'
     this.timer?.cancel()
+    this.dropUpload()
     this.context.left(this)
   }
 

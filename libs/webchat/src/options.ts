@@ -8,6 +8,7 @@ import {
   requireText,
   type Duration,
 } from '@botmesh/core'
+import type { FileLimits } from './uploads.js'
 
 export interface WebchatOptions {
   /** Names the account: `id` is `webchat:<account>`. Default `'default'`. */
@@ -40,6 +41,26 @@ export interface WebchatOptions {
   heartbeat?: Duration
   /** Whether the page shows "typing" between an accepted message and the next answer. Default true. */
   typing?: boolean
+  /** Files that visitors may send; false: none. Default: as `FileOptions` says. */
+  files?: FileOptions | false
+}
+
+export interface FileOptions {
+  /** Largest file. Default 2 MiB, at most 16 MiB. */
+  maxBytes?: number
+  /**
+   * MIME types taken, by what the browser claims; `image/*` is every image (SVG too). Default: the usual photos, audio,
+   * video, PDF, plain text, CSV and office documents.
+   */
+  types?: string[]
+  /** Files of one visitor on one replica: `burst` at once, then `perMinute`. Default 3 and 6. */
+  rateLimit?: { burst?: number; perMinute?: number }
+  /** Uploads under way on this replica at a time, each holding up to `maxBytes` of memory. Default 16. */
+  maxUploads?: number
+  /** Files of all visitors together on this replica a minute, which bounds what the store is given. Default 60. */
+  maxPerMinute?: number
+  /** How long the store keeps a file for `download`. Default `'24h'`, one minute to 30 days. */
+  keep?: Duration
 }
 
 export interface CheckedOptions {
@@ -58,6 +79,7 @@ export interface CheckedOptions {
   maxConnections: number
   heartbeatMs: number
   typing: boolean
+  files: FileLimits | null
 }
 
 const KNOWN = [
@@ -73,7 +95,29 @@ const KNOWN = [
   'maxConnections',
   'heartbeat',
   'typing',
+  'files',
 ] as const
+
+const KNOWN_FILES = ['maxBytes', 'types', 'rateLimit', 'maxUploads', 'maxPerMinute', 'keep'] as const
+
+const TYPES = [
+  'image/jpeg',
+  'image/png',
+  'image/webp',
+  'image/gif',
+  'image/heic',
+  'audio/*',
+  'video/*',
+  'application/pdf',
+  'text/plain',
+  'text/csv',
+  'application/msword',
+  'application/vnd.ms-excel',
+  'application/vnd.openxmlformats-officedocument.wordprocessingml.document',
+  'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet',
+  'application/vnd.oasis.opendocument.text',
+  'application/vnd.oasis.opendocument.spreadsheet',
+]
 
 /** @throws ConfigError that names the option, the value given and what is accepted. */
 export function checkOptions(options: WebchatOptions): CheckedOptions {
@@ -95,7 +139,36 @@ export function checkOptions(options: WebchatOptions): CheckedOptions {
     maxConnections: checkCount('maxConnections', options.maxConnections ?? 10_000, 1, 1_000_000),
     heartbeatMs: parseDuration('heartbeat', options.heartbeat ?? '20s', { minMs: 100, maxMs: 600_000 }),
     typing: options.typing ?? true,
+    files: options.files === false ? null : checkFiles(options.files ?? {}),
   }
+}
+
+function checkFiles(files: FileOptions): FileLimits {
+  refuseUnknownOptions('WebchatProvider files', files, KNOWN_FILES)
+  const rate = files.rateLimit ?? {}
+  refuseUnknownOptions('WebchatProvider files.rateLimit', rate, ['burst', 'perMinute'])
+  return {
+    maxBytes: checkCount('files.maxBytes', files.maxBytes ?? 2 * 1024 * 1024, 1, 16 * 1024 * 1024),
+    types: checkTypes(files.types ?? TYPES),
+    burst: checkCount('files.rateLimit.burst', rate.burst ?? 3, 1, 1000),
+    perMinute: checkCount('files.rateLimit.perMinute', rate.perMinute ?? 6, 1, 10_000),
+    maxUploads: checkCount('files.maxUploads', files.maxUploads ?? 16, 1, 1000),
+    maxPerMinute: checkCount('files.maxPerMinute', files.maxPerMinute ?? 60, 1, 100_000),
+    keepMs: parseDuration('files.keep', files.keep ?? '24h', { minMs: 60_000, maxMs: 30 * 86_400_000 }),
+  }
+}
+
+function checkTypes(value: unknown): string[] {
+  const accepted = "a list of MIME types such as ['image/*', 'application/pdf']"
+  const isType = (one: unknown) => typeof one === 'string' && /^[\w.+-]+\/([\w.+-]+|\*)$/.test(one)
+  if (Array.isArray(value) && value.length > 0 && value.every(isType)) {
+    return value.map((one: string) => one.toLowerCase())
+  }
+  throw new ConfigError(`Option "files.types" is ${describeValue(value)}; accepted: ${accepted}.`, {
+    option: 'files.types',
+    value,
+    accepted,
+  })
 }
 
 function checkAccount(value: unknown): string {

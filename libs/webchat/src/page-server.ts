@@ -18,6 +18,7 @@ const FILES: Record<string, [file: string, type: string]> = {
   '/chat.js': ['chat.js', 'text/javascript; charset=utf-8'],
   '/view.js': ['view.js', 'text/javascript; charset=utf-8'],
   '/socket.js': ['socket.js', 'text/javascript; charset=utf-8'],
+  '/upload.js': ['upload.js', 'text/javascript; charset=utf-8'],
   '/texts.js': ['texts.js', 'text/javascript; charset=utf-8'],
 }
 

@@ -4,10 +4,12 @@
  * socket is open, and while a message of theirs is being accepted: a page that reconnects at once finds the same room, so
  * that what it resends is not handed over beside, or before, what it had sent.
  */
-import type { Clock, MessageLog, ProviderSink } from '@botmesh/core'
-import { inboundId, parseInbound } from './parse-inbound.js'
+import type { Clock, Message, MessageLog, ProviderSink } from '@botmesh/core'
+import { fileId, type FileStore } from './file-store.js'
+import { parseFile, parseInbound } from './parse-inbound.js'
 import type { LoggedMessage, MessageFrame, ServerFrame } from './protocol.js'
 import { RateLimit } from './rate-limit.js'
+import type { Upload, Uploads } from './uploads.js'
 
 /** What a room needs of a socket. */
 export interface RoomMember {
@@ -25,6 +27,18 @@ export interface RoomContext {
   readonly perMinute: number
   readonly maxTextLength: number
   readonly typing: boolean
+  /** Absent: visitors send no files. */
+  readonly files?: { readonly uploads: Uploads; readonly store: FileStore } | undefined
+}
+
+/** One message that waits for its acceptance. */
+interface Incoming {
+  cid: string
+  /** What must be so before the message is handed over. */
+  prepare?: () => Promise<void>
+  message(now: number): Message
+  /** What the other tabs, and this one after a reload, are shown of it. */
+  shown: Pick<LoggedMessage, 'text' | 'file' | 'replyTo'>
 }
 
 /** Messages of one visitor that may wait here for their acceptance; the page tries further ones again. */
@@ -37,6 +51,7 @@ const MAX_ECHOED = 64
 export class Room {
   readonly members = new Set<RoomMember>()
   readonly channel: string
+  readonly fileRate: RateLimit
   private readonly rate: RateLimit
   private readonly echoed = new Set<string>()
   private waiting = 0
@@ -50,6 +65,8 @@ export class Room {
   ) {
     this.channel = context.channel(visitorId)
     this.rate = new RateLimit(context.burst, context.perMinute)
+    const { burst, perMinute } = context.files?.uploads.limits ?? context
+    this.fileRate = new RateLimit(burst, perMinute)
   }
 
   /** Adds a socket; the first one subscribes. Resolves once appends are noticed (or only polled, if refused). */
@@ -93,43 +110,76 @@ export class Room {
     if (frame.text.length > this.context.maxTextLength) {
       return void from.send({ t: 'nack', cid: frame.cid, reason: 'too-long' })
     }
-    if (this.waiting >= MAX_WAITING) return this.refuse(frame, from)
+    const incoming: Incoming = {
+      cid: frame.cid,
+      message: (now) => parseInbound(frame, { id: this.visitorId, lang }, now),
+      shown: { text: frame.text, ...(frame.replyTo === undefined ? {} : { replyTo: frame.replyTo }) },
+    }
+    this.enqueue(incoming, from)
+  }
+
+  /**
+   * Takes a whole file in: its content is in the store before the message is handed over, so that any replica can read
+   * it. Ends the upload; answers `ack` or `nack`. Never rejects.
+   */
+  receiveFile(upload: Upload, store: FileStore, lang: string | undefined, from: RoomMember): void {
+    const { frame } = upload
+    const bytes = upload.content()
+    const id = fileId(this.visitorId, frame.cid, bytes)
+    const parse = (now: number) => parseFile(frame, id, { id: this.visitorId, lang }, now)
+    const incoming: Incoming = {
+      cid: frame.cid,
+      prepare: () => store.write(this.context.log, id, bytes),
+      message: parse,
+      shown: { file: { name: parse(0).media?.fileName ?? '', sizeBytes: frame.size, mimeType: frame.type } },
+    }
+    this.enqueue(incoming, from, () => upload.end())
+  }
+
+  private enqueue(incoming: Incoming, from: RoomMember, ended: () => void = () => {}): void {
+    if (this.waiting >= MAX_WAITING) {
+      ended()
+      return this.refuse(incoming.cid, from)
+    }
     this.waiting += 1
-    this.queue = this.queue.then(() => this.accept(frame, lang, from)).finally(() => (this.waiting -= 1))
+    this.queue = this.queue
+      .then(() => this.accept(incoming, from))
+      .finally(() => {
+        this.waiting -= 1
+        ended()
+      })
   }
 
   /** One after the other, so that the order of arrival is the order handed over. */
-  private async accept(frame: MessageFrame, lang: string | undefined, from: RoomMember): Promise<void> {
+  private async accept(incoming: Incoming, from: RoomMember): Promise<void> {
     const { sink, clock, typing } = this.context
-    const message = parseInbound(frame, { id: this.visitorId, lang }, clock.now())
     try {
+      await incoming.prepare?.()
+      const message = incoming.message(clock.now())
       // Before the hand-over, or a quick answer would stand above its question in the other tabs.
-      await this.echo(frame, message.timestamp)
+      await this.echo(message.id, { v: 1, from: 'visitor', at: message.timestamp, ...incoming.shown })
       await sink.message(message)
     } catch (error) {
       sink.logger.warn(
         { err: error, chat: this.visitorId },
         'webchat: message not accepted; the page will resend',
       )
-      return this.refuse(frame, from)
+      return this.refuse(incoming.cid, from)
     }
-    void from.send({ t: 'ack', cid: frame.cid })
+    void from.send({ t: 'ack', cid: incoming.cid })
     if (typing) for (const member of this.members) void member.send({ t: 'typing' })
   }
 
-  private async echo(frame: MessageFrame, at: number): Promise<void> {
-    const id = inboundId(this.visitorId, frame.cid)
+  private async echo(id: string, logged: LoggedMessage): Promise<void> {
     if (this.echoed.has(id)) return
-    const logged: LoggedMessage = { v: 1, from: 'visitor', id, at, text: frame.text }
-    if (frame.replyTo !== undefined) logged.replyTo = frame.replyTo
-    await this.context.log.append(this.channel, JSON.stringify(logged))
+    await this.context.log.append(this.channel, JSON.stringify({ ...logged, id }))
     this.echoed.add(id)
     if (this.echoed.size > MAX_ECHOED)
       for (const oldest of this.echoed) return void this.echoed.delete(oldest)
   }
 
-  private refuse(frame: MessageFrame, from: RoomMember): void {
-    void from.send({ t: 'nack', cid: frame.cid, reason: 'busy', retryAfterMs: BUSY_RETRY_MS })
+  private refuse(cid: string, from: RoomMember): void {
+    void from.send({ t: 'nack', cid, reason: 'busy', retryAfterMs: BUSY_RETRY_MS })
   }
 
   private async subscribe(): Promise<void> {

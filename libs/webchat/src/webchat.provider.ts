@@ -5,6 +5,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import {
   MemoryLog,
+  ProviderError,
   SendError,
   type MessageLog,
   type OutgoingContent,
@@ -19,6 +20,7 @@ import {
   type Sent,
   type UpgradeServer,
 } from '@botmesh/core'
+import { FileStore } from './file-store.js'
 import { checkOptions, type CheckedOptions, type WebchatOptions } from './options.js'
 import { PageServer } from './page-server.js'
 import { renderOutbound } from './render-outbound.js'
@@ -42,21 +44,13 @@ interface Running {
 export class WebchatProvider implements Provider {
   readonly id: string
   /** A repeated send carries the same id and is shown once, so one whose fate is unknown may be sent again. */
-  readonly capabilities: ProviderCapabilities = {
-    exclusiveSession: false,
-    buttons: true,
-    list: true,
-    media: true,
-    groups: false,
-    uncertainSends: 'resend',
-    receives: ['text', 'button replies', 'list replies', 'quotes'],
-    sends: ['text', 'media', 'buttons', 'lists', 'quotes', 'typing'],
-  }
+  readonly capabilities: ProviderCapabilities
   /** Where the page is, such as `/webchat`. */
   readonly path: string
   private readonly options: CheckedOptions
   private readonly server: WebchatServer
   private readonly page: PageServer
+  private readonly files: FileStore | null
   /** Outlives stop and start: a page finds its messages again. */
   private ownLog: MemoryLog | undefined
   private running: Running | undefined
@@ -70,10 +64,25 @@ export class WebchatProvider implements Provider {
     this.options = checkOptions(options)
     this.id = `webchat:${this.options.account}`
     this.path = this.options.path
-    this.server = new WebchatServer(
-      this.options,
-      new VisitorIdentity(this.options.account, this.options.secrets),
-    )
+    const { account, secrets, files } = this.options
+    this.capabilities = {
+      exclusiveSession: false,
+      buttons: true,
+      list: true,
+      media: true,
+      groups: false,
+      uncertainSends: 'resend',
+      receives: [
+        'text',
+        ...(files === null ? [] : ['media' as const]),
+        'button replies',
+        'list replies',
+        'quotes',
+      ],
+      sends: ['text', 'media', 'buttons', 'lists', 'quotes', 'typing'],
+    }
+    this.files = files === null ? null : new FileStore(account, files.keepMs)
+    this.server = new WebchatServer(this.options, new VisitorIdentity(account, secrets), this.files)
     this.page = new PageServer(this.options)
   }
 
@@ -177,6 +186,27 @@ export class WebchatProvider implements Provider {
       )
     }
     return { id }
+  }
+
+  /**
+   * Fetches a file that a visitor sent, on any replica that shares the log, for as long as `files.keep` says. Its type
+   * and name are the visitor's claim: look at the content before you trust it.
+   * @param options.maxBytes default: any size
+   * @throws ProviderError final if it is there no more, or larger; retryable while stopped. What the store throws.
+   */
+  async download(media: { id?: string }, options: { maxBytes?: number } = {}): Promise<{ data: Uint8Array }> {
+    const { running, files } = this
+    if (running === undefined) throw this.noFile('the web chat is not started on this replica', false)
+    const data = (await files?.read(running.log, media.id ?? '')) ?? null
+    if (data === null) throw this.noFile('it is not in the log (any more)')
+    if (data.byteLength > (options.maxBytes ?? Infinity)) {
+      throw this.noFile(`it has ${data.byteLength} bytes, and maxBytes is ${options.maxBytes}`)
+    }
+    return { data }
+  }
+
+  private noFile(reason: string, final = true): ProviderError {
+    return new ProviderError(`The file cannot be had: ${reason}.`, { provider: this.id, reason, final })
   }
 
   private report(state: ProviderState, sink = this.running?.sink): void {

@@ -11,13 +11,16 @@ import type { MessageLog, ProviderSink, Timer, UpgradeServer } from '@botmesh/co
 import { Connection, type ConnectionContext } from './connection.js'
 import type { CheckedOptions } from './options.js'
 import { CLOSE } from './protocol.js'
+import type { FileStore } from './file-store.js'
 import { Room } from './room.js'
+import { Uploads } from './uploads.js'
 import type { VisitorIdentity } from './visitor-identity.js'
 
 /** One who may take an upgrade request; true: it was its own. */
 type UpgradeTaker = (request: IncomingMessage, socket: Duplex, head: Buffer) => boolean
 
 const CLOSE_GRACE_MS = 1000
+const MAX_CHUNK_BYTES = 65_536
 
 export class WebchatServer {
   private readonly wss: WebSocketServer
@@ -31,6 +34,7 @@ export class WebchatServer {
   constructor(
     private readonly options: CheckedOptions,
     private readonly identity: VisitorIdentity,
+    private readonly files: FileStore | null,
   ) {
     this.wss = new WebSocketServer({
       noServer: true,
@@ -47,6 +51,7 @@ export class WebchatServer {
   /** The log in use while open: the sink's shared one, or this process's own. */
   open(sink: ProviderSink, log: MessageLog): void {
     const { account, burst, perMinute, maxTextLength, typing } = this.options
+    const chunkBytes = Math.min(this.options.maxFrameBytes, MAX_CHUNK_BYTES)
     this.context = {
       sink,
       log,
@@ -57,6 +62,10 @@ export class WebchatServer {
       perMinute,
       maxTextLength,
       typing,
+      files:
+        this.options.files === null || this.files === null
+          ? undefined
+          : { uploads: new Uploads(this.options.files, chunkBytes, sink.clock), store: this.files },
       enter: (visitorId) => this.enter(visitorId),
       left: (connection) => this.left(connection),
     }

@@ -58,6 +58,7 @@ it('damaged frames are refused or read, never an exception', () => {
   const good = [
     '{"t":"hello","v":1,"lang":"es","after":"1-2"}',
     '{"t":"msg","cid":"message-1","text":"hola","replyTo":"x"}',
+    '{"t":"file","cid":"message-1","name":"a.pdf","type":"application/pdf","size":9}',
     '{"t":"ping"}',
   ]
   for (let n = 0; n < 3000; n++) {

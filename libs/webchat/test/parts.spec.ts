@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { describe, expect, it } from '@jest/globals'
 import { ConfigError } from '@botmesh/core'
 import { WebchatProvider } from '@botmesh/webchat'
-import { parseInbound } from '../src/parse-inbound.js'
+import { parseFile, parseInbound } from '../src/parse-inbound.js'
 import { parseFrame } from '../src/protocol.js'
 import { RateLimit } from '../src/rate-limit.js'
 import { renderOutbound } from '../src/render-outbound.js'
@@ -52,6 +52,20 @@ describe('parts', () => {
       type: 'button',
       buttonId: 'size-m',
       lang: 'es-MX',
+    })
+  })
+
+  it('B4: parses the sample of a file', () => {
+    const file = parseFrame(sample('file.json'))
+    if (file?.t !== 'file') throw new Error('not parsed')
+    const { media, type } = parseFile(file, 'v.c.d', { id: 'v' }, 5)
+    expect(type).toBe('media')
+    expect(media).toEqual({
+      kind: 'document',
+      mimeType: 'application/pdf',
+      fileName: 'factura marzo.pdf',
+      sizeBytes: 48213,
+      id: 'v.c.d',
     })
   })
 

@@ -346,7 +346,7 @@ describe('on somebody else’s HTTP server', () => {
     expect(html).toContain('&#60;Tienda &#38; C')
     const files = [...html.matchAll(/(?:src|href)="\.\/([\w.]+)"/g)].map(([, file]) => file)
     expect(files).toEqual(['chat.css', 'chat.js'])
-    for (const file of [...files, 'view.js', 'socket.js', 'texts.js']) {
+    for (const file of [...files, 'view.js', 'socket.js', 'upload.js', 'texts.js']) {
       const answer = await fetch(`${origin}/webchat/${file}`)
       expect([file, answer.status]).toEqual([file, 200])
       const etag = answer.headers.get('etag') ?? ''
