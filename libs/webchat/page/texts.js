@@ -50,11 +50,11 @@ const TEXTS = {
   },
 }
 
-/** A size for people: whole kilobytes, or megabytes with one decimal. */
+/** A size for people: bytes, whole kilobytes, or megabytes with one decimal. */
 export function sizeText(bytes) {
-  const [amount, unit] = bytes < 1024 * 1024 ? [bytes / 1024, 'kB'] : [bytes / 1024 / 1024, 'MB']
-  const digits = { maximumFractionDigits: unit === 'MB' || amount < 1 ? 1 : 0 }
-  return `${amount.toLocaleString(language, digits)} ${unit}`
+  if (bytes < 1024) return `${bytes} B`
+  if (bytes < 1024 * 1024) return `${Math.floor(bytes / 1024).toLocaleString(language)} kB`
+  return `${(bytes / 1024 / 1024).toLocaleString(language, { maximumFractionDigits: 1 })} MB`
 }
 
 export const language = /^es\b/i.test(navigator.language) ? 'es' : 'en'
