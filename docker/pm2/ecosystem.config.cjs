@@ -3,13 +3,13 @@
  * front): `pm2 start docker/pm2/ecosystem.config.cjs`, deploys without a gap by `pm2 reload tienda-a tienda-b`, one
  * after the other. Not PM2's cluster mode: its processes would share a port, and one `REPLICA_ID`.
  */
-const { join } = require('node:path')
+const path = require('node:path')
 
-const root = join(__dirname, '..', '..')
+const root = path.join(__dirname, '..', '..')
 
 const replica = (name, port) => ({
   name: `tienda-${name}`,
-  script: join(root, 'apps', 'tienda', 'dist', 'main.js'),
+  script: path.join(root, 'apps', 'tienda', 'dist', 'main.js'),
   cwd: root,
   exec_mode: 'fork',
   instances: 1,

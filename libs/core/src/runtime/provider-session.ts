@@ -264,10 +264,10 @@ export class ProviderSession {
 
   /** Standing with a transport that cannot be started would keep the account from those who could. */
   private async sitOut(gone: Promise<void>): Promise<void> {
-    const { coordinator, provider, report } = this.options
+    const { coordinator, provider } = this.options
     const reason = 'it does not stop; this replica leaves its account to others until it has'
     const details = { provider: provider.id, reason, final: false }
-    report(new ProviderError(`Transport "${provider.id}": ${reason}.`, details))
+    this.options.report(new ProviderError(`Transport "${provider.id}": ${reason}.`, details))
     if (this.stopped || coordinator === null) return
     this.sittingOut = true
     await this.candidacy?.stop()

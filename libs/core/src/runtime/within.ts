@@ -1,3 +1,4 @@
+/** Waits for work no longer than a time; the work itself goes on. */
 import type { Clock, Timer } from '../contracts/clock.js'
 
 /** True if `work` was done within `ms`. */

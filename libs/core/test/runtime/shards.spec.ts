@@ -77,7 +77,8 @@ describe('several shards', () => {
   it('C3, T7: the loss of one shard’s session costs its turns only, and begins a new incarnation', async () => {
     const clock = new ManualClock()
     const hubs = hubsOn(clock)
-    const { until, close } = memoryBed({ clock })
+    const bed = memoryBed({ clock })
+    const until = <T>(work: Promise<T>): Promise<T> => bed.until(work)
     const coordinator = sharded(hubs, { clock, leaseMs: 1000 })
     const take = async (key: string) => {
       const turn = await until(coordinator.turns.take(key))
@@ -99,6 +100,6 @@ describe('several shards', () => {
     await until(again.release())
     expect((await take('a')).previousHolder).toBe(coordinator.incarnation)
     await until(coordinator.stop())
-    await close()
+    await bed.close()
   })
 })
