@@ -113,6 +113,10 @@ export function badInputCases(): BadInputCase[] {
       play: (bed: BadInputBed) => lostAnswer(bed, durable),
     },
     {
+      name: `H3: a state that is nested too deeply goes on where it is, durability ${durable}`,
+      play: (bed: BadInputBed) => tooDeep(bed, durable),
+    },
+    {
       name: `H2: a checkpoint of a flow that no longer exists goes to the fallback, durability ${durable}`,
       play: (bed: BadInputBed) => unknownFlow(bed, durable),
     },
@@ -175,6 +179,21 @@ async function unknownFlow(bed: BadInputBed, durable: boolean) {
   expect(a.handovers).toMatchObject([{ key: CHAT_KEY, name: 'gone', outcome: 'dropped', reason: 'changed' }])
   expect(a.errors).toEqual([])
   expect(await bed.stored(CHAT_KEY)).toBe('none')
+}
+
+async function tooDeep(bed: BadInputBed, durable: boolean) {
+  const a = await start(bed, durable)
+  const deep = `{"a":${'['.repeat(5000)}${']'.repeat(5000)}}`
+  await bed.plant(
+    CHAT_KEY,
+    'checkpoint',
+    checkpoint({ visit: 1, state: {} }).replace('"state":{}', `"state":${deep}`),
+  )
+  await tell(bed, a, 'M')
+  await tell(bed, a, 'red')
+  await tell(bed, a, 'one')
+  expect(bed.said).toEqual(['Colour?', 'rest one'])
+  expect(a.errors.map(String)).toEqual([expect.stringContaining(`State of flow "order" in "${CHAT_KEY}"`)])
 }
 
 async function badRecord(bed: BadInputBed, text: string | null) {

@@ -238,5 +238,10 @@ function report(
 /** What came from a store is shared with nobody. */
 function copyOf(value: Record<string, unknown>): Record<string, unknown> {
   const copied = plainCopy(value, 'state')
-  return copied.plain ? copied.value : structuredClone(value)
+  if (copied.plain) return copied.value
+  try {
+    return structuredClone(value)
+  } catch {
+    return value // Nested too deeply to be copied, as a broken writer left it: stored it is never again (H3).
+  }
 }

@@ -211,7 +211,7 @@ export class TurnRunner {
   private async failAttempt(span: Span, access: ChatAccess): Promise<void> {
     const { attempts, engine } = this.options
     const stopped = span.cutBy ?? new LeaseLostError(span.key, 'settled', fenceOf(span))
-    const error = span.failure?.error ?? stopped
+    const error = span.failure === undefined ? stopped : span.failure.error
     if (this.leavesItsState(span)) await access.write(span.stagedEffects())
     if (span.touched || span.ackWithheld) engine.drop(span.key, stopped, span.fence)
     await span.outbox?.noteOutcomes(span.key)
@@ -276,7 +276,7 @@ export class TurnRunner {
 function keptRecord(effects: Effects, span: Span): ReadonlySet<string> {
   const checkpoint = effects.checkpoint === undefined ? span.storedCheckpoint : effects.checkpoint
   const answer = checkpoint?.answer
-  // As stored: a handler that passes the conversation by does not look whether it is an answer at all.
+  // As stored: nobody has looked yet whether it is an answer at all.
   const pointer = (answer as { recordId?: string } | null | undefined)?.recordId
   const kept = new Set(pointer === undefined ? [] : [pointer])
   return checkpoint?.recordId === undefined ? kept : kept.add(checkpoint.recordId)

@@ -72,6 +72,20 @@ describe('D3: whatever is thrown', () => {
     }
   }
 
+  it('null is reported and kept as what it is', async () => {
+    const { clock, provider, bot, errors } = await durable((one) =>
+      one.onMessage(() => {
+        const nothing: unknown = null
+        throw nothing
+      }),
+    )
+    await provider.receive('go')
+    await clock.advance(10_000)
+    expect(errors).toEqual([null, expect.objectContaining({ code: 'DEAD_LETTER' })])
+    expect(await bot.deadLetters.list()).toMatchObject([{ record: { lastError: 'null' } }])
+    await bot.stop()
+  })
+
   it('a very long message of an error is kept in part', async () => {
     const { clock, provider, bot } = await durable((one) =>
       one.onMessage(() => Promise.reject(new Error('x'.repeat(1_000_000)))),
