@@ -34,7 +34,10 @@ export {
   type CoordinatorOptions,
   type SessionCoordinatorOptions,
 } from './runtime/session-coordinator.js'
-// For store authors: stored values as they come back, checked.
+// For store authors: a store of parts, its link to a server, its log's listeners; stored values, checked.
+export { StoreOfParts, type StoreParts } from './runtime/store-of-parts.js'
+export { StoreLink, type CallRules, type StoreLinkOptions } from './runtime/store-link.js'
+export { LogListeners } from './runtime/log-listeners.js'
 export {
   readStoredCheckpoint,
   readStoredMarker,

@@ -2,7 +2,7 @@
  * The message log: a document a channel, with its newest entries in it, so that a reader who goes on from an id misses
  * nothing. Subscribers are woken by polling: change streams would need a replica set.
  */
-import type { LogEntry, MessageLog, Timer } from '@botmesh/core'
+import { LogListeners, type LogEntry, type MessageLog, type Timer } from '@botmesh/core'
 import { NOW, after, either, listOf, lit, newest, only } from './expressions.js'
 import { IDEMPOTENT, ONCE, type MongoLink } from './mongo-link.js'
 import { escapeName } from './names.js'
@@ -14,20 +14,16 @@ const PAGE = 100
 /** How often subscribed channels are looked at, all in one call. */
 const POLL_MS = 200
 
-interface Subscribed {
-  listeners: Set<() => void>
-  /** Number of the newest entry that listeners were told of. */
-  seen: number
-}
-
 export class MongoLog implements MessageLog {
-  private readonly channels = new Map<string, Subscribed>()
+  private readonly listeners: LogListeners
   private timer: Timer | null = null
   private looking: Promise<void> | null = null
   /** The last look failed. */
   private blind = false
 
-  constructor(private readonly link: MongoLink) {}
+  constructor(private readonly link: MongoLink) {
+    this.listeners = new LogListeners(link.options.logger)
+  }
 
   append(channel: string, payload: string, options: { keep?: number; ttlMs?: number } = {}): Promise<string> {
     const { keep = KEEP, ttlMs = TTL_MS } = options
@@ -79,23 +75,16 @@ export class MongoLog implements MessageLog {
 
   async subscribe(channel: string, onAppend: () => void): Promise<() => Promise<void>> {
     const name = escapeName(channel)
-    // One object a call: the same function may subscribe twice.
-    const listener = (): void => onAppend()
     const last = await this.lastOf([name])
-    const subscribed = this.channels.get(name) ?? { listeners: new Set(), seen: last.get(name) ?? 0 }
-    this.channels.set(name, subscribed)
-    subscribed.listeners.add(listener)
+    const end = this.listeners.add(name, last.get(name) ?? 0, onAppend)
     this.schedule()
     return async () => {
-      subscribed.listeners.delete(listener)
-      if (subscribed.listeners.size > 0 || this.channels.get(name) !== subscribed) return
-      this.channels.delete(name)
-      if (this.channels.size === 0) await this.rest()
+      if (end()) await this.rest()
     }
   }
 
   async close(): Promise<void> {
-    this.channels.clear()
+    this.listeners.clear()
     await this.rest()
   }
 
@@ -107,7 +96,7 @@ export class MongoLog implements MessageLog {
 
   private schedule(): void {
     // A look under way plans the next one when it is over.
-    if (this.timer || this.looking || this.channels.size === 0) return
+    if (this.timer || this.looking || this.listeners.none) return
     this.timer = this.link.options.clock.setTimeout(() => this.look(), POLL_MS, { background: true })
   }
 
@@ -131,18 +120,7 @@ export class MongoLog implements MessageLog {
   }
 
   private async compare(): Promise<void> {
-    for (const [name, last] of await this.lastOf([...this.channels.keys()])) {
-      const subscribed = this.channels.get(name)
-      if (!subscribed || last <= subscribed.seen) continue
-      subscribed.seen = last
-      for (const listener of subscribed.listeners) {
-        try {
-          listener()
-        } catch (error) {
-          this.link.options.logger.error({ err: error }, 'a subscriber of the log threw')
-        }
-      }
-    }
+    this.listeners.tell(await this.lastOf(this.listeners.names))
   }
 
   private lastOf(names: string[]): Promise<Map<string, number>> {

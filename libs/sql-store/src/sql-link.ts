@@ -1,60 +1,23 @@
 /**
- * How a store reaches its database: opened when first needed, migrated, and every call with the same rules: what the
- * database rolled back (deadlock, serialisation, a busy file) is run again; a lost connection is tried once more where
- * a copy of the call changes nothing; all else becomes a typed error without secrets.
+ * How a store reaches its database (the rules are those of `StoreLink`): migrated when opened, statements and
+ * transactions, and errors in words.
  */
 import { CompiledQuery, Kysely, type Transaction } from 'kysely'
-import { ConfigError, StoreError, type Clock, type Logger, type Random } from '@botmesh/core'
-import type { SequenceQuery, SqlFlavor } from './flavor.js'
+import { ConfigError, StoreError, StoreLink, type CallRules, type StoreLinkOptions } from '@botmesh/core'
+import type { SequenceQuery, SqlFlavor, Verdict } from './flavor.js'
 import { migrate } from './migrations.js'
 import { PrefixPlugin, type Tables } from './tables.js'
 
-export interface SqlLinkOptions {
+export type { CallRules } from '@botmesh/core'
+
+export interface SqlLinkOptions extends StoreLinkOptions {
   flavor: SqlFlavor
   prefix: string
-  startTimeoutMs: number
-  clock: Clock
-  random: Random
-  logger: Logger
-}
-
-export interface CallRules {
-  /** A copy of the call changes nothing and answers the same: it is made again when the connection was lost. */
-  idempotent: boolean
 }
 
 export type Session = Kysely<Tables>
 
-/** How long a transaction that the database rolls back is run again. */
-const ROLLED_BACK_MS = 10_000
-/** How often a call is made again over a new connection, and until when: not after a deadline of its own. */
-const LOST_TRIES = 3
-const LOST_MS = 2000
-const OPEN_PAUSE_MS = 100
-
-export class SqlLink {
-  private db: Session | null = null
-  private opening: Promise<Session> | null = null
-  private closing: Promise<void> | null = null
-
-  constructor(readonly options: SqlLinkOptions) {}
-
-  /** Idempotent. @throws ConfigError at once for what can never work, StoreError after `startTimeoutMs`. */
-  async open(): Promise<void> {
-    await this.session()
-  }
-
-  /** Waits for the calls in flight. Idempotent; a later call opens again. */
-  async close(): Promise<void> {
-    const { opening } = this
-    // Whoever opened is told of a failure; here it only matters that it is over.
-    await opening?.catch(() => undefined)
-    const { db } = this
-    this.db = null
-    if (db) this.closing = db.destroy()
-    await this.closing
-  }
-
+export class SqlLink extends StoreLink<Session, SqlLinkOptions> {
   /** Runs statements, each of them a transaction of its own. */
   run<T>(operation: string, key: string, rules: CallRules, work: (db: Session) => Promise<T>): Promise<T> {
     return this.repeated(operation, key, rules, work)
@@ -99,67 +62,32 @@ export class SqlLink {
     return (await db.executeQuery(sequence)).rows[0]
   }
 
-  private async repeated<T>(
-    operation: string,
-    key: string,
-    { idempotent }: CallRules,
-    work: (db: Session) => Promise<T>,
-  ): Promise<T> {
-    const { flavor, random, clock } = this.options
-    const db = this.db ?? (await this.session())
-    const began = clock.monotonic()
-    let lost = 0
-    for (let tries = 1; ; tries += 1) {
-      try {
-        return await work(db)
-      } catch (error) {
-        const { sort } = flavor.judge(error)
-        if (sort === 'lost') lost += 1
-        const tookMs = clock.monotonic() - began
-        const again =
-          (sort === 'again' && tookMs < ROLLED_BACK_MS) ||
-          (sort === 'lost' && idempotent && lost < LOST_TRIES && tookMs < LOST_MS)
-        if (!again || db !== this.db) throw this.failure(operation, key, error)
-        // Not all at once: they met each other just now.
-        await this.pause(random.next() * Math.min(50, 2 ** Math.min(tries, 10)))
-      }
+  protected get server(): { title: string; place: string } {
+    return this.options.flavor
+  }
+
+  protected judge(error: unknown): Verdict {
+    return this.options.flavor.judge(error)
+  }
+
+  protected async connect(): Promise<Session> {
+    const { flavor, prefix } = this.options
+    const db = new Kysely<Tables>({ dialect: flavor.dialect(), plugins: [new PrefixPlugin(prefix)] })
+    try {
+      await migrate(db, flavor, prefix)
+      await flavor.check?.(db)
+      return db
+    } catch (error) {
+      await db.destroy().catch(() => undefined)
+      throw error
     }
   }
 
-  private async session(): Promise<Session> {
-    if (this.db) return this.db
-    this.opening ??= this.openOnce().finally(() => {
-      this.opening = null
-    })
-    return this.opening
+  protected disconnect(db: Session): Promise<void> {
+    return db.destroy()
   }
 
-  private async openOnce(): Promise<Session> {
-    await this.closing
-    const { clock, startTimeoutMs, flavor, prefix, logger } = this.options
-    const deadline = clock.monotonic() + startTimeoutMs
-    for (let told = false; ; told = true) {
-      const db = new Kysely<Tables>({ dialect: flavor.dialect(), plugins: [new PrefixPlugin(prefix)] })
-      try {
-        await migrate(db, flavor, prefix)
-        await flavor.check?.(db)
-        this.db = db
-        return db
-      } catch (error) {
-        await db.destroy().catch(() => undefined)
-        const { sort } = flavor.judge(error)
-        const worthIt = sort === 'lost' || sort === 'again'
-        if (!worthIt || clock.monotonic() + OPEN_PAUSE_MS > deadline) {
-          throw this.failure('open', undefined, error)
-        }
-        if (!told) logger.warn({ err: error, place: flavor.place }, `${flavor.title} cannot be reached yet`)
-        await this.pause(OPEN_PAUSE_MS)
-      }
-    }
-  }
-
-  /** What a store's methods throw. */
-  private failure(operation: string, key: string | undefined, error: unknown): Error {
+  protected failure(operation: string, key: string | undefined, error: unknown): Error {
     if (error instanceof ConfigError || error instanceof StoreError) return error
     const { flavor } = this.options
     const verdict = flavor.judge(error)
@@ -179,9 +107,5 @@ export class SqlLink {
           ? `${flavor.title} rolled "${operation}" back again and again: too many write to the same rows.`
           : `${flavor.title} could not do "${operation}": ${error instanceof Error ? error.message : String(error)}`
     return new StoreError(text, details, { cause: error, retryable })
-  }
-
-  private pause(ms: number): Promise<void> {
-    return new Promise((resolve) => void this.options.clock.setTimeout(resolve, ms))
   }
 }

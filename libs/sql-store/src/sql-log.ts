@@ -3,7 +3,7 @@
  * an id misses nothing. Subscribers are woken by the database where it can (LISTEN), and by polling besides.
  */
 import { sql } from 'kysely'
-import type { LogEntry, MessageLog, Timer } from '@botmesh/core'
+import { LogListeners, type LogEntry, type MessageLog, type Timer } from '@botmesh/core'
 import { escapeName } from './names.js'
 import type { CallRules, SqlLink } from './sql-link.js'
 import type { Int } from './tables.js'
@@ -18,14 +18,8 @@ const SLOW_POLL_MS = 5000
 const ONCE: CallRules = { idempotent: false }
 const IDEMPOTENT: CallRules = { idempotent: true }
 
-interface Subscribed {
-  listeners: Set<() => void>
-  /** Number of the newest entry that listeners were told of. */
-  seen: number
-}
-
 export class SqlLog implements MessageLog {
-  private readonly channels = new Map<string, Subscribed>()
+  private readonly listeners: LogListeners
   private timer: Timer | null = null
   private looking: Promise<void> | null = null
   /** How to stop listening; null: not listening (any more). */
@@ -35,7 +29,9 @@ export class SqlLog implements MessageLog {
   constructor(
     private readonly link: SqlLink,
     private readonly topicChannel: string,
-  ) {}
+  ) {
+    this.listeners = new LogListeners(link.options.logger)
+  }
 
   append(channel: string, payload: string, options: { keep?: number; ttlMs?: number } = {}): Promise<string> {
     const { flavor } = this.link.options
@@ -89,25 +85,17 @@ export class SqlLog implements MessageLog {
 
   async subscribe(channel: string, onAppend: () => void): Promise<() => Promise<void>> {
     const name = escapeName(channel)
-    // One object a call: the same function may subscribe twice.
-    const listener = (): void => onAppend()
     const last = await this.lastOf([name])
-    const known = this.channels.get(name)
-    const subscribed = known ?? { listeners: new Set(), seen: last.get(name) ?? 0 }
-    this.channels.set(name, subscribed)
-    subscribed.listeners.add(listener)
+    const end = this.listeners.add(name, last.get(name) ?? 0, onAppend)
     await this.listen()
     this.schedule()
     return async () => {
-      subscribed.listeners.delete(listener)
-      if (subscribed.listeners.size > 0 || this.channels.get(name) !== subscribed) return
-      this.channels.delete(name)
-      if (this.channels.size === 0) await this.rest()
+      if (end()) await this.rest()
     }
   }
 
   async close(): Promise<void> {
-    this.channels.clear()
+    this.listeners.clear()
     await this.rest()
   }
 
@@ -152,14 +140,14 @@ export class SqlLog implements MessageLog {
   }
 
   private schedule(): void {
-    if (this.timer || this.channels.size === 0) return
+    if (this.timer || this.listeners.none) return
     const everyMs = this.pushed ? SLOW_POLL_MS : POLL_MS
     this.timer = this.link.options.clock.setTimeout(() => void this.poll(), everyMs, { background: true })
   }
 
   private async poll(): Promise<void> {
     await this.listen()
-    await this.look([...this.channels.keys()])
+    await this.look(this.listeners.names)
     this.timer = null
     this.schedule()
   }
@@ -167,7 +155,7 @@ export class SqlLog implements MessageLog {
   /** Tells the listeners of those channels that have new entries. One look at a time. */
   private async look(names: string[]): Promise<void> {
     while (this.looking) await this.looking
-    const watched = names.filter((name) => this.channels.has(name))
+    const watched = names.filter((name) => this.listeners.has(name))
     if (watched.length === 0) return
     this.looking = this.compare(watched)
       .catch((error: unknown) => {
@@ -181,18 +169,7 @@ export class SqlLog implements MessageLog {
   }
 
   private async compare(names: string[]): Promise<void> {
-    for (const [name, last] of await this.lastOf(names)) {
-      const subscribed = this.channels.get(name)
-      if (!subscribed || last <= subscribed.seen) continue
-      subscribed.seen = last
-      for (const listener of subscribed.listeners) {
-        try {
-          listener()
-        } catch (error) {
-          this.link.options.logger.error({ err: error }, 'a subscriber of the log threw')
-        }
-      }
-    }
+    this.listeners.tell(await this.lastOf(names))
   }
 
   private lastOf(names: string[]): Promise<Map<string, number>> {

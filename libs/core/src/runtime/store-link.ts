@@ -1,0 +1,123 @@
+/**
+ * For stores: how one reaches its server. Opened when first needed, and every call with the same rules: what the server
+ * rolled back or met a conflict is made again; a lost connection is tried once more where a copy of the call changes
+ * nothing; all else becomes a typed error without secrets.
+ */
+import type { Clock, Random } from '../contracts/clock.js'
+import type { Logger } from '../contracts/logger.js'
+
+export interface StoreLinkOptions {
+  /** How long opening tries to reach the server. */
+  startTimeoutMs: number
+  clock: Clock
+  random: Random
+  logger: Logger
+}
+
+export interface CallRules {
+  /** A copy of the call changes nothing and answers the same: it is made again when the connection was lost. */
+  idempotent: boolean
+}
+
+/** How long a call that the server rolls back is made again. */
+const ROLLED_BACK_MS = 10_000
+/** How often a call is made again over a new connection, and until when: not after a deadline of its own. */
+const LOST_TRIES = 3
+const LOST_MS = 2000
+const OPEN_PAUSE_MS = 100
+
+/** `Connection`: what a call works on once the store is open. */
+export abstract class StoreLink<Connection, Options extends StoreLinkOptions = StoreLinkOptions> {
+  private opened: Connection | null = null
+  private opening: Promise<Connection> | null = null
+  private closing: Promise<void> | null = null
+
+  constructor(readonly options: Options) {}
+
+  /** The server's name and where it is, for a log. */
+  protected abstract readonly server: { title: string; place: string }
+  /** Connects once, and prepares what the store needs; leaves nothing open if it fails. */
+  protected abstract connect(): Promise<Connection>
+  protected abstract disconnect(connection: Connection): Promise<void>
+  /** `again`: nothing was stored; `lost`: the fate of the call is unknown; all else is final. */
+  protected abstract judge(error: unknown): { sort: string }
+  /** What a store's methods throw. */
+  protected abstract failure(operation: string, key: string | undefined, error: unknown): Error
+
+  /** Idempotent. @throws ConfigError at once for what can never work, StoreError after `startTimeoutMs`. */
+  async open(): Promise<void> {
+    await this.connection()
+  }
+
+  /** Waits for the calls under way. Idempotent; a later call opens again. */
+  async close(): Promise<void> {
+    // Whoever opened is told of a failure; here it only matters that it is over.
+    await this.opening?.catch(() => undefined)
+    const { opened } = this
+    this.opened = null
+    if (opened) this.closing = this.disconnect(opened)
+    await this.closing
+  }
+
+  /** Makes a call by the rules above. @param key the chat's or user's, for errors; '' for none. */
+  protected async repeated<T>(
+    operation: string,
+    key: string,
+    { idempotent }: CallRules,
+    work: (connection: Connection) => Promise<T>,
+  ): Promise<T> {
+    const { random, clock } = this.options
+    const opened = this.opened ?? (await this.connection())
+    const began = clock.monotonic()
+    let lost = 0
+    for (let tries = 1; ; tries += 1) {
+      try {
+        return await work(opened)
+      } catch (error) {
+        const { sort } = this.judge(error)
+        if (sort === 'lost') lost += 1
+        const tookMs = clock.monotonic() - began
+        const again =
+          (sort === 'again' && tookMs < ROLLED_BACK_MS) ||
+          (sort === 'lost' && idempotent && lost < LOST_TRIES && tookMs < LOST_MS)
+        if (!again || opened !== this.opened) throw this.failure(operation, key, error)
+        // Not all at once: they met each other just now.
+        await this.pause(random.next() * Math.min(50, 2 ** Math.min(tries, 10)))
+      }
+    }
+  }
+
+  private async connection(): Promise<Connection> {
+    if (this.opened) return this.opened
+    this.opening ??= this.openOnce().finally(() => {
+      this.opening = null
+    })
+    return this.opening
+  }
+
+  private async openOnce(): Promise<Connection> {
+    await this.closing
+    const { clock, startTimeoutMs, logger } = this.options
+    const { title, place } = this.server
+    const deadline = clock.monotonic() + startTimeoutMs
+    for (let told = false; ; told = true) {
+      try {
+        const connection = await this.connect()
+        this.opened = connection
+        return connection
+      } catch (error) {
+        const { sort } = this.judge(error)
+        const worthIt = sort === 'lost' || sort === 'again'
+        if (!worthIt || clock.monotonic() + OPEN_PAUSE_MS > deadline) {
+          throw this.failure('open', undefined, error)
+        }
+        if (!told) logger.warn({ err: error, place }, `${title} cannot be reached yet`)
+        await this.pause(OPEN_PAUSE_MS)
+      }
+    }
+  }
+
+  private pause(ms: number): Promise<void> {
+    return new Promise((resolve) => void this.options.clock.setTimeout(resolve, ms))
+  }
+}
