@@ -9,7 +9,14 @@
  *   over         stopped, leadership lost, or refused: no connection is made from here, ever (scenario 20)
  */
 import type { SessionInfo } from '@discordjs/ws'
-import { Backoff, isOrderlyStop, ProviderError, type ProviderSink, type ProviderState } from '@botmesh/core'
+import {
+  Backoff,
+  pause,
+  ProviderError,
+  TransportSession,
+  type ProviderState,
+  type TransportSessionParts,
+} from '@botmesh/core'
 import { closePolicy, type ClosePolicy } from './close-codes.js'
 import { judgeConnection } from './discord-errors.js'
 import type { DiscordClient, GatewayInfo } from './discord.client.js'
@@ -18,7 +25,6 @@ import { InboundQueue } from './inbound-queue.js'
 import type { Interactions } from './interactions.js'
 import type { DiscordSettings } from './options.js'
 import { parseInbound } from './parse-inbound.js'
-import { pause } from './pause.js'
 import { SessionRecord } from './session-record.js'
 
 /** How long `start` waits for Discord's first word, so that a wrong token is an error of `start`. */
@@ -28,80 +34,31 @@ const LONGEST_PAUSE_MS = 60_000
 /** A connection that lasted this long was a good one: pauses begin anew, and the next one is made at once. */
 const STEADY_MS = 60_000
 
-export interface SessionParts {
+export interface SessionParts extends TransportSessionParts {
   client: DiscordClient
   interactions: Interactions
   settings: DiscordSettings
-  sink: ProviderSink
-  /** Aborts when the leadership is lost, or given up in order (then with `CoordinationUnavailableError`). */
-  leadership: AbortSignal
 }
 
-export class DiscordSession {
-  private readonly halt: AbortSignal
-  private readonly stopping = new AbortController()
+export class DiscordSession extends TransportSession<SessionParts> {
   private readonly queue: InboundQueue
   private readonly record: SessionRecord
   private readonly backoff: Backoff
-  private answered = () => {}
-  private readonly firstAnswer = new Promise<void>((resolve) => (this.answered = resolve))
-  private current: ProviderState = { status: 'closed', reason: 'not started' }
-  private life: Promise<void> | undefined
-  private starting = true
-  private refusal: ProviderError | undefined
   private connection: GatewayConnection | undefined
   /** To be resumed by the next connection. */
   private session: SessionInfo | null = null
   private openedAt: number | undefined
   private registered = false
 
-  constructor(private readonly parts: SessionParts) {
-    const { settings, sink, leadership } = parts
-    this.halt = AbortSignal.any([leadership, this.stopping.signal])
+  constructor(parts: SessionParts) {
+    super(parts, FIRST_ANSWER_MS)
+    const { settings, sink } = parts
     this.record = new SessionRecord(settings.id, sink, () => this.acceptedSession())
     this.queue = new InboundQueue(settings.id, sink, () => this.record.touch())
     this.backoff = new Backoff(sink.random, FIRST_PAUSE_MS, LONGEST_PAUSE_MS)
   }
 
-  get state(): ProviderState {
-    return this.current
-  }
-
-  get sink(): ProviderSink {
-    return this.parts.sink
-  }
-
-  /** True once it neither lives nor will. */
-  get over(): boolean {
-    return this.halt.aborted || this.refusal !== undefined
-  }
-
-  /** Settles when nothing of it runs any more. */
-  get ended(): Promise<void> {
-    return this.life ?? Promise.resolve()
-  }
-
-  /** @throws ProviderError if Discord refuses for good while it waits for the first answer (2 s at most). */
-  async begin(): Promise<void> {
-    this.report({ status: 'connecting' })
-    this.life = this.live()
-      // `live` handles what can be expected: this is a fault of this package, and must be seen.
-      .catch((error: unknown) => this.sink.error(error))
-      .then(() => this.close())
-    const waited = new AbortController()
-    await Promise.race([this.firstAnswer, this.life, pause(this.sink.clock, FIRST_ANSWER_MS, waited.signal)])
-    waited.abort()
-    this.starting = false
-    if (this.refusal !== undefined) throw this.refusal
-  }
-
-  /** Orderly: the session is left for the next leader to resume. */
-  async end(): Promise<void> {
-    this.stopping.abort()
-    await this.ended
-  }
-
-  private async live(): Promise<void> {
+  protected async live(): Promise<void> {
     this.session = await this.record.load()
     while (!this.over) {
       const gateway = await this.whereTo()
@@ -109,7 +66,7 @@ export class DiscordSession {
       await this.connectOnce(gateway)
     }
     await this.queue.close()
-    if (!this.lostLeadership && this.refusal === undefined) await this.record.write()
+    if (!this.lostLeadership && !this.refused) await this.record.write()
     this.record.seal()
   }
 
@@ -123,7 +80,7 @@ export class DiscordSession {
     } catch (error) {
       if (this.halt.aborted) return undefined
       const failure = judgeConnection(error)
-      if (failure.kind === 'refused') return this.refuse('wrong-token', failure.reason)
+      if (failure.kind === 'refused') return this.giveUp('wrong-token', failure.reason)
       this.sink.logger.info({ provider: this.id, reason: failure.reason }, 'discord: not reached')
       this.report({ status: 'closed', reason: failure.reason })
       const waitMs = this.backoff.next()
@@ -166,7 +123,7 @@ export class DiscordSession {
     const policy = policyOf(end)
     const { clock, logger } = this.sink
     logger.info({ provider: this.id, code: end.code, reason: policy.reason }, 'discord: connection closed')
-    if (policy.next === 'stop') return void this.refuse(policy.reason, policy.advice ?? policy.reason)
+    if (policy.next === 'stop') return void this.giveUp(policy.reason, policy.advice ?? policy.reason)
     if (policy.next === 'identify') this.session = null
     this.report({ status: 'closed', reason: policy.reason })
     const steady = this.openedAt !== undefined && clock.monotonic() - this.openedAt > STEADY_MS
@@ -230,31 +187,16 @@ export class DiscordSession {
     return accepted === 0 ? session : { ...session, sequence: Math.min(session.sequence, accepted) }
   }
 
-  private refuse(reason: string, advice: string): undefined {
-    this.refusal = this.failure(`${advice.replace(/\.$/, '')}.`, reason, true)
-    this.report({ status: 'closed', reason, final: true })
-    if (!this.starting) this.sink.error(this.refusal)
+  private giveUp(reason: string, advice: string): undefined {
+    this.refuse(this.failure(`${advice.replace(/\.$/, '')}.`, reason, true), reason)
     return undefined
   }
 
-  private report(state: ProviderState): void {
-    const { current } = this
-    if (this.halt.aborted && state.status !== 'closed') return
+  /** A pause may tell again why there is one: once is enough. */
+  protected override report(state: ProviderState): void {
+    const { state: current } = this
     if (state.status === 'closed' && current.status === 'closed' && state.reason === current.reason) return
-    this.current = state
-    this.sink.state(state)
-    if (state.status !== 'connecting') this.answered()
-  }
-
-  private close(): void {
-    if (this.refusal !== undefined) return
-    this.report({ status: 'closed', reason: this.lostLeadership ? 'leadership lost' : 'stopped' })
-  }
-
-  /** True: somebody else may be leading already. */
-  private get lostLeadership(): boolean {
-    const { aborted, reason } = this.parts.leadership
-    return aborted && !isOrderlyStop(reason)
+    super.report(state)
   }
 
   /** A session that nobody can resume is ended, so that the bot does not look as if it were there. */

@@ -5,6 +5,7 @@
 import {
   ConfigError,
   SendError,
+  SessionStarts,
   systemClock,
   type Media,
   type OutgoingContent,
@@ -54,8 +55,7 @@ export class DiscordProvider implements Provider {
   private readonly settings: DiscordSettings
   private readonly client: DiscordClient
   private readonly interactions: Interactions
-  private session: DiscordSession | undefined
-  private started: Promise<void> | undefined
+  private readonly starts = new SessionStarts<DiscordSession>()
 
   /** @throws ConfigError */
   constructor(options: DiscordOptions) {
@@ -66,7 +66,7 @@ export class DiscordProvider implements Provider {
   }
 
   get state(): ProviderState {
-    return this.session?.state ?? { status: 'closed', reason: 'not started' }
+    return this.starts.state
   }
 
   /**
@@ -74,29 +74,15 @@ export class DiscordProvider implements Provider {
    * @throws ProviderError `final` if Discord refuses the token or the intents (scenario 23).
    */
   start(sink: ProviderSink, signal: AbortSignal): Promise<void> {
-    const { session: before } = this
-    if (before !== undefined && !before.over && this.started !== undefined) return this.started
-    const session = new DiscordSession({
-      client: this.client,
-      interactions: this.interactions,
-      settings: this.settings,
-      sink,
-      leadership: signal,
-    })
-    this.session = session
+    const { client, interactions, settings } = this
     // What is left of an earlier start ends first: never two connections of one process.
-    this.started = (before?.ended ?? Promise.resolve()).then(() => session.begin())
-    return this.started
+    return this.starts.start(
+      () => new DiscordSession({ client, interactions, settings, sink, leadership: signal }),
+    )
   }
 
   async stop(): Promise<void> {
-    const { session, started } = this
-    if (session === undefined) return
-    const ended = session.end()
-    // A start that is still under way sees the stop; its error belongs to its caller.
-    await started?.catch(() => {})
-    await ended
-    await session.ended
+    await this.starts.stop()
   }
 
   /**
@@ -108,7 +94,7 @@ export class DiscordProvider implements Provider {
     options.signal?.throwIfAborted()
     const messages = renderOutbound(this.id, content, this.settings)
     const call = options.signal === undefined ? {} : { signal: options.signal }
-    const now = (this.session?.sink.clock ?? systemClock).monotonic()
+    const now = (this.starts.session?.sink.clock ?? systemClock).monotonic()
     const inboundId = content.replyTo?.startsWith('interaction:') ? content.replyTo : options.inboundId
     const answered = await this.interactions.answer(inboundId, to.chatId, messages, now, call)
     return { id: answered ?? (await this.post(to.chatId, messages, options)) }
@@ -152,7 +138,7 @@ export class DiscordProvider implements Provider {
         accepted: 'the media of an inbound message',
       })
     }
-    const clock = this.session?.sink.clock ?? systemClock
+    const clock = this.starts.session?.sink.clock ?? systemClock
     return { data: await this.client.download(media.url, options.maxBytes ?? DOWNLOAD_BYTES, clock) }
   }
 

@@ -7,6 +7,7 @@ import { createHash } from 'node:crypto'
 import {
   ProviderError,
   SendError,
+  SessionStarts,
   systemClock,
   systemRandom,
   webhookAnswer,
@@ -48,8 +49,7 @@ export class EmailProvider implements Provider {
   private readonly smtp: SmtpClient
   private readonly threads: Threads
   private readonly shelf = new FileShelf()
-  private session: Session | undefined
-  private started: Promise<void> | undefined
+  private readonly starts = new SessionStarts<Session>()
 
   /** @throws ConfigError */
   constructor(options: EmailOptions) {
@@ -68,7 +68,11 @@ export class EmailProvider implements Provider {
   }
 
   get state(): ProviderState {
-    return this.session?.state ?? { status: 'closed', reason: 'not started' }
+    return this.starts.state
+  }
+
+  private get session(): Session | undefined {
+    return this.starts.session
   }
 
   /**
@@ -77,25 +81,16 @@ export class EmailProvider implements Provider {
    * @throws ProviderError if the login or the certificate is refused.
    */
   start(sink: ProviderSink, signal: AbortSignal): Promise<void> {
-    const { session: before } = this
-    if (before !== undefined && !before.over && this.started !== undefined) return this.started
     const { settings, smtp, threads, shelf } = this
     const parts = { settings, smtp, threads, shelf, sink, leadership: signal }
-    const session = settings.imap === null ? new IngestSession(parts) : new ImapSession(parts)
-    this.session = session
     // What is left of an earlier start ends first: an account has one connection.
-    this.started = (before?.ended ?? Promise.resolve()).then(() => session.begin())
-    return this.started
+    return this.starts.start(() =>
+      settings.imap === null ? new IngestSession(parts) : new ImapSession(parts),
+    )
   }
 
   async stop(): Promise<void> {
-    const { session, started } = this
-    if (session === undefined) return
-    const ended = session.end()
-    // A start that is still under way sees the stop; its error belongs to its caller.
-    await started?.catch(() => {})
-    await ended
-    await session.ended
+    await this.starts.stop()
   }
 
   /**

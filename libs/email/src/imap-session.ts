@@ -8,14 +8,13 @@
  * - ended: halted, or refused. Nothing leaves it.
  * No connection is opened once `halt` has aborted (scenario 20). After a lost leadership not even a mark is made.
  */
-import { Backoff, type Timer } from '@botmesh/core'
+import { Backoff, pause, type Timer } from '@botmesh/core'
 import { chatIdOf, readChatId, threadOfMail } from './addresses.js'
 import { ImapClient } from './imap.client.js'
 import { MailboxReader } from './mailbox-reader.js'
 import { judgeMailbox } from './mail-errors.js'
 import type { EmailSettings } from './options.js'
 import { threadStateOf, type ThreadState } from './parse-inbound.js'
-import { pause } from './pause.js'
 import { readMail, type MailFile } from './read-mail.js'
 import { Session, type SessionParts } from './session.js'
 
@@ -73,13 +72,13 @@ export class ImapSession extends Session {
     return mail?.files[number - 1] ?? null
   }
 
-  protected async live(): Promise<void> {
+  protected async receive(): Promise<void> {
     const { clock, random } = this.sink
     const backoff = new Backoff(random, 500, 30_000)
     while (!this.halt.aborted) {
       const failure = await this.connection(() => backoff.reset())
       if (this.halt.aborted || failure === null) return
-      if (failure.kind === 'refused') return this.refuse(failure.reason)
+      if (failure.kind === 'refused') return this.refuseMailbox(failure.reason)
       this.log('warn', { reason: failure.reason }, 'the mailbox is not connected; trying again')
       this.report({ status: 'closed', reason: failure.reason })
       await pause(clock, backoff.next(), this.halt)

@@ -63,7 +63,7 @@ export class IngestSession extends Session {
     return null
   }
 
-  protected async live(): Promise<void> {
+  protected async receive(): Promise<void> {
     this.report({ status: 'open' })
     if (this.halt.aborted) return
     await new Promise<void>((resolve) => this.halt.addEventListener('abort', () => resolve(), { once: true }))

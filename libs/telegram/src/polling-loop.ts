@@ -16,12 +16,12 @@ import {
   chatKeyOf,
   deliverInOrder,
   isOrderlyStop,
+  pause,
   type Message,
   type ProviderSink,
   type ProviderState,
 } from '@botmesh/core'
 import { parseInbound, updateIdOf, type InboundContext, type TelegramEvent } from './parse-inbound.js'
-import { pause } from './pause.js'
 import type { TelegramClient } from './telegram.client.js'
 import { judgeConnection, type ConnectionFailure } from './telegram-errors.js'
 

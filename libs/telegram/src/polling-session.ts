@@ -1,6 +1,5 @@
 /** A session that fetches updates: exclusive, one replica at a time (P1). */
-import { ProviderError } from '@botmesh/core'
-import { pause } from './pause.js'
+import { pause, ProviderError } from '@botmesh/core'
 import { PollingLoop } from './polling-loop.js'
 import { Session } from './session.js'
 

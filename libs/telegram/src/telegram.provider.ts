@@ -6,6 +6,7 @@ import {
   equalInConstantTime,
   headerOf,
   readJsonBody,
+  SessionStarts,
   systemClock,
   webhookAnswer,
   type OutgoingContent,
@@ -35,8 +36,7 @@ export class TelegramProvider implements Provider {
 
   private readonly settings: TelegramSettings
   private readonly client: TelegramClient
-  private session: Session | undefined
-  private started: Promise<void> | undefined
+  private readonly starts = new SessionStarts<Session>()
 
   /** @throws ConfigError */
   constructor(options: TelegramOptions) {
@@ -69,7 +69,11 @@ export class TelegramProvider implements Provider {
   }
 
   get state(): ProviderState {
-    return this.session?.state ?? { status: 'closed', reason: 'not started' }
+    return this.starts.state
+  }
+
+  private get session(): Session | undefined {
+    return this.starts.session
   }
 
   /**
@@ -77,24 +81,15 @@ export class TelegramProvider implements Provider {
    * @throws ProviderError if Telegram refuses the token.
    */
   start(sink: ProviderSink, signal: AbortSignal): Promise<void> {
-    const { session: before } = this
-    if (before !== undefined && !before.over && this.started !== undefined) return this.started
     const parts = { client: this.client, settings: this.settings, sink, leadership: signal }
-    const session = this.settings.webhook === null ? new PollingSession(parts) : new WebhookSession(parts)
-    this.session = session
     // What is left of an earlier start ends first: two polls of one process would put each other off.
-    this.started = (before?.ended ?? Promise.resolve()).then(() => session.begin())
-    return this.started
+    return this.starts.start(() =>
+      this.settings.webhook === null ? new PollingSession(parts) : new WebhookSession(parts),
+    )
   }
 
   async stop(): Promise<void> {
-    const { session, started } = this
-    if (session === undefined) return
-    const ended = session.end()
-    // A start that is still under way sees the stop; its error belongs to its caller.
-    await started?.catch(() => {})
-    await ended
-    await session.ended
+    await this.starts.stop()
   }
 
   /**

@@ -4,12 +4,12 @@ import {
   chatKeyOf,
   deliverInOrder,
   isOrderlyStop,
+  pause,
   ProviderError,
   webhookAnswer,
   type WebhookResponse,
 } from '@botmesh/core'
 import { parseInbound } from './parse-inbound.js'
-import { pause } from './pause.js'
 import { Session } from './session.js'
 import { judgeConnection } from './telegram-errors.js'
 

@@ -1,5 +1,5 @@
 /** Waiting that ends early when it must. */
-import type { Clock } from '@botmesh/core'
+import type { Clock } from '../contracts/clock.js'
 
 /** Resolves after `ms`, or as soon as `signal` aborts. Never rejects. */
 export async function pause(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {
