@@ -40,6 +40,8 @@ export {
 export { StoreOfParts, type StoreParts } from './runtime/store-of-parts.js'
 export { StoreLink, type CallRules, type StoreLinkOptions } from './runtime/store-link.js'
 export { LogListeners } from './runtime/log-listeners.js'
+export { BackgroundSweep } from './runtime/background-sweep.js'
+export { readStorePrefix } from './runtime/store-prefix.js'
 export {
   readStoredCheckpoint,
   readStoredMarker,

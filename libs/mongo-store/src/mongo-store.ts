@@ -4,9 +4,9 @@
  */
 import {
   LentLogger,
-  ConfigError,
   StoreOfParts,
   parseDuration,
+  readStorePrefix,
   refuseUnknownOptions,
   systemClock,
   systemRandom,
@@ -43,22 +43,6 @@ const OPTIONS = [
   ...['clock', 'random', 'logger'],
 ]
 
-const PREFIX_FORM = 'letters, digits and underscores, beginning with a letter, at most 40'
-
-/** @throws ConfigError */
-function readPrefix(prefix: unknown = 'botmesh'): string {
-  if (typeof prefix === 'string' && /^[A-Za-z]\w{0,39}$/.test(prefix)) return prefix
-  const shown = typeof prefix === 'string' ? JSON.stringify(prefix.slice(0, 60)) : typeof prefix
-  throw new ConfigError(
-    `Option "prefix" is ${shown}; accepted: ${PREFIX_FORM} (it begins the collections' names).`,
-    {
-      option: 'prefix',
-      value: prefix,
-      accepted: PREFIX_FORM,
-    },
-  )
-}
-
 export class MongoStore extends StoreOfParts {
   readonly kind = 'mongo'
   readonly shared = true
@@ -76,7 +60,7 @@ function partsOf(options: MongoStoreOptions): StoreParts {
   const logger = new LentLogger(options.logger)
   const link = new MongoLink({
     target: readTarget(options),
-    prefix: readPrefix(options.prefix),
+    prefix: readStorePrefix('collections', options.prefix),
     startTimeoutMs: parseDuration('startTimeoutMs', options.startTimeoutMs ?? '30s'),
     clock: options.clock ?? systemClock,
     random,

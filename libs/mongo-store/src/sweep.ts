@@ -2,46 +2,26 @@
  * Removes messages of the journal that have had their time. Nothing runs while the store is idle: a write now and then
  * starts it, in the background and in portions. Locks and channels are removed by the server's own TTL indexes.
  */
+import { BackgroundSweep } from '@botmesh/core'
 import type { ChatDocument, Collections } from './documents.js'
 import { NOW } from './expressions.js'
 import { IDEMPOTENT, type MongoLink } from './mongo-link.js'
 
-const EVERY_MS = 60_000
 const PORTION = 1000
 
-export class Sweep {
-  private running: Promise<void> | null = null
-  private nextAt: number
-
+export class Sweep extends BackgroundSweep {
   constructor(
     private readonly link: MongoLink,
     private readonly limits: { dedupeMs: number },
   ) {
-    // Not at once, and not all replicas at one time.
-    this.nextAt = link.options.clock.monotonic() + EVERY_MS * (0.5 + link.options.random.next())
+    super(link.options, 'old messages')
   }
 
-  /** Called with writes; does nothing but compare a clock most of the time. */
-  hint(): void {
-    const { clock, logger } = this.link.options
-    if (this.running || clock.monotonic() < this.nextAt) return
-    this.nextAt = clock.monotonic() + EVERY_MS
-    this.running = this.link
-      .run('sweep', '', IDEMPOTENT, (collections) => this.sweep(collections))
-      .catch((error: unknown) =>
-        logger.warn({ err: error }, 'old messages could not be removed; the next try comes'),
-      )
-      .finally(() => {
-        this.running = null
-      })
+  protected sweep(): Promise<void> {
+    return this.link.run('sweep', '', IDEMPOTENT, (collections) => this.sweepOn(collections))
   }
 
-  /** Resolves when nothing runs. */
-  async settled(): Promise<void> {
-    await this.running
-  }
-
-  private async sweep(collections: Collections): Promise<void> {
+  private async sweepOn(collections: Collections): Promise<void> {
     const { bodies } = collections
     const old = { $expr: { $lte: ['$at', { $subtract: [NOW, this.limits.dedupeMs] }] } }
     for (;;) {

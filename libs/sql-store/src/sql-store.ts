@@ -4,9 +4,9 @@
  */
 import {
   LentLogger,
-  ConfigError,
   StoreOfParts,
   parseDuration,
+  readStorePrefix,
   systemClock,
   systemRandom,
   type Clock,
@@ -50,22 +50,6 @@ export const SQL_STORE_OPTIONS = [
   'logger',
 ] as const
 
-const PREFIX_FORM = 'letters, digits and underscores, beginning with a letter, at most 40'
-
-/** @throws ConfigError */
-function readPrefix(prefix: unknown = 'botmesh'): string {
-  if (typeof prefix === 'string' && /^[A-Za-z]\w{0,39}$/.test(prefix)) return prefix
-  const shown = typeof prefix === 'string' ? JSON.stringify(prefix.slice(0, 60)) : typeof prefix
-  throw new ConfigError(
-    `Option "prefix" is ${shown}; accepted: ${PREFIX_FORM} (it begins the tables' names).`,
-    {
-      option: 'prefix',
-      value: prefix,
-      accepted: PREFIX_FORM,
-    },
-  )
-}
-
 export abstract class SqlStore extends StoreOfParts {
   readonly kind: string
   readonly shared: boolean
@@ -79,7 +63,7 @@ export abstract class SqlStore extends StoreOfParts {
 }
 
 function partsOf(flavor: SqlFlavor, options: SqlStoreOptions): StoreParts {
-  const prefix = readPrefix(options.prefix)
+  const prefix = readStorePrefix('tables', options.prefix)
   const dedupeMs = parseDuration('dedupeMs', options.dedupeMs ?? '1d', { minMs: 2000 })
   const random = options.random ?? systemRandom
   const logger = new LentLogger(options.logger)

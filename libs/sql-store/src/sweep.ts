@@ -3,44 +3,21 @@
  * Nothing runs while the store is idle: a write now and then starts it, in the background and in small portions.
  */
 import { sql } from 'kysely'
+import { BackgroundSweep } from '@botmesh/core'
 import type { CallRules, Session, SqlLink } from './sql-link.js'
 import { ACKNOWLEDGED } from './tables.js'
 
-const EVERY_MS = 60_000
 const PORTION = 2000
 /** A lock's row outlives its end, so that its fence grows also where the clock steps back. */
 const LOCK_MS = 7 * 86_400_000
 const IDEMPOTENT: CallRules = { idempotent: true }
 
-export class Sweep {
-  private running: Promise<void> | null = null
-  private nextAt: number
-
+export class Sweep extends BackgroundSweep {
   constructor(
     private readonly link: SqlLink,
     private readonly limits: { dedupeMs: number },
   ) {
-    // Not at once, and not all replicas at one time.
-    this.nextAt = link.options.clock.monotonic() + EVERY_MS * (0.5 + link.options.random.next())
-  }
-
-  /** Called with writes; does nothing but compare a clock most of the time. */
-  hint(): void {
-    const { clock, logger } = this.link.options
-    if (this.running || clock.monotonic() < this.nextAt) return
-    this.nextAt = clock.monotonic() + EVERY_MS
-    this.running = this.sweep()
-      .catch((error: unknown) =>
-        logger.warn({ err: error }, 'old rows could not be removed; the next try comes'),
-      )
-      .finally(() => {
-        this.running = null
-      })
-  }
-
-  /** Resolves when nothing runs. */
-  async settled(): Promise<void> {
-    await this.running
+    super(link.options, 'old rows')
   }
 
   /** Public for tests. */

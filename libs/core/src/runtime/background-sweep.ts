@@ -1,0 +1,43 @@
+/**
+ * For stores: removes what has had its time. Nothing runs while the store is idle: a write now and then starts it, in
+ * the background.
+ */
+import type { StoreLinkOptions } from './store-link.js'
+
+const EVERY_MS = 60_000
+
+export abstract class BackgroundSweep {
+  private running: Promise<void> | null = null
+  private nextAt: number
+
+  /** @param what is removed, for the log: `old rows`. */
+  constructor(
+    private readonly room: Pick<StoreLinkOptions, 'clock' | 'random' | 'logger'>,
+    private readonly what: string,
+  ) {
+    // Not at once, and not all replicas at one time.
+    this.nextAt = room.clock.monotonic() + EVERY_MS * (0.5 + room.random.next())
+  }
+
+  /** Removes it, in small portions. */
+  protected abstract sweep(): Promise<void>
+
+  /** Called with writes; does nothing but compare a clock most of the time. */
+  hint(): void {
+    const { clock, logger } = this.room
+    if (this.running || clock.monotonic() < this.nextAt) return
+    this.nextAt = clock.monotonic() + EVERY_MS
+    this.running = this.sweep()
+      .catch((error: unknown) =>
+        logger.warn({ err: error }, `${this.what} could not be removed; the next try comes`),
+      )
+      .finally(() => {
+        this.running = null
+      })
+  }
+
+  /** Resolves when nothing runs. */
+  async settled(): Promise<void> {
+    await this.running
+  }
+}
