@@ -171,6 +171,22 @@ describe('rows and traces', () => {
       expect(await turn.commit(fresh)).toMatchObject({ outcome: 'committed' })
     }))
 
+  it.each(['junk', 'Pnan', 'P1e400', ''])(
+    'an expiry that is no number (%o) keeps no chat from being served',
+    (planted) =>
+      scene(async (here) => {
+        await step(here)
+        await server.admin.hset(`${here.base}c:k`, { x: planted, y: planted, w: planted })
+        // What is known of the row is forgotten, so that it is read.
+        const windows = await server.admin.keys(`${here.base.replace(/[{}]/g, (brace) => `\\${brace}`)}t:*`)
+        await server.admin.del(...windows)
+        const written = await step(here)
+        const next = await here.take()
+        expect(next.state?.checkpoint).toEqual(written)
+        await next.release()
+      }),
+  )
+
   it('a value that cannot be read is moved aside, reported, and met once', () =>
     scene(async (here) => {
       await step(here)

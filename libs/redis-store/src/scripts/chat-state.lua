@@ -43,17 +43,17 @@ local function read_state(chat, may_have_row, journal)
   local revision, marks = '', ''
   if may_have_row then
     local row = call('HMGET', base .. 'c:' .. chat, 'r', 'x', 'c', 'm', 'y', 'w')
-    local expired = row[2] and row[2] ~= 'P' and tonumber(row[2]) <= now_ms
+    local expired = row[2] and row[2] ~= 'P' and (tonumber(row[2]) or math.huge) <= now_ms
     if row[1] and not expired then revision = row[1] end
     if row[3] and not expired then
       marks = 'c'
       payloads[#payloads + 1] = row[3]
       if journal and row[6] then
         marks = 'cw'
-        payloads[#payloads + 1] = format('%.0f', tonumber(row[6]) - now_ms)
+        payloads[#payloads + 1] = format('%.0f', (tonumber(row[6]) or now_ms) - now_ms)
       end
     end
-    if row[4] and not (row[5] and row[5] ~= 'P' and tonumber(row[5]) <= now_ms) then
+    if row[4] and not (row[5] and row[5] ~= 'P' and (tonumber(row[5]) or math.huge) <= now_ms) then
       marks = marks .. 'm'
       payloads[#payloads + 1] = row[4]
     end
@@ -133,7 +133,7 @@ local function apply_effects(chat, fence, at, stamp)
     if ARGV[at + 3] ~= '' and revision == '-' .. ARGV[at + 3] then new = revision end
   end
   if (set_checkpoint or clear_checkpoint) and not find(flags, 'u', 1, true) and revision ~= ARGV[at + 3] then
-    local alive = now[2] and (now[2] == 'P' or tonumber(now[2]) > now_ms)
+    local alive = now[2] and (now[2] == 'P' or (tonumber(now[2]) or math.huge) > now_ms)
     local repeated = set_checkpoint and revision == new or clear_checkpoint and revision == '-' .. ARGV[at + 3]
     if not repeated and (ARGV[at + 3] ~= '' or alive) then return nil end
   end

@@ -34,7 +34,7 @@ local function store_checkpoint(chat, trace, fence, expected, new, json, ttl, ke
   local now = call('HMGET', row, 'r', 'x', 'y', 'w')
   local revision = now[1] or ''
   if revision ~= expected and revision ~= new then
-    local alive = now[2] and (now[2] == 'P' or tonumber(now[2]) > now_ms)
+    local alive = now[2] and (now[2] == 'P' or (tonumber(now[2]) or math.huge) > now_ms)
     if expected ~= '' or alive then return nil end
   end
   local expires = ttl == '' and 'P' or format('%.0f', now_ms + tonumber(ttl))
@@ -47,7 +47,7 @@ local function store_checkpoint(chat, trace, fence, expected, new, json, ttl, ke
   if expires == 'P' or now[3] == 'P' then
     if now[2] ~= 'P' then call('PERSIST', row) end
   else
-    local ms = math.max(WINDOW_MS, tonumber(ttl), tonumber(now[3] or 0) - now_ms)
+    local ms = math.max(WINDOW_MS, tonumber(ttl), (tonumber(now[3]) or 0) - now_ms)
     call('PEXPIRE', row, format('%.0f', ms))
   end
   return expires == 'P' and wake == '' and kept == '' and not now[3] and 'S' .. new or 'P'
@@ -69,17 +69,17 @@ local function read_row(chat, trace, reads)
   if row.err then return nil end
   local revision, read = '', ''
   if row[1] or row[4] then
-    local expired = row[2] and row[2] ~= 'P' and tonumber(row[2]) <= now_ms
+    local expired = row[2] and row[2] ~= 'P' and (tonumber(row[2]) or math.huge) <= now_ms
     if row[1] and not expired then revision = row[1] end
     if reads and row[3] and not expired then
       payloads[#payloads + 1] = row[3]
       read = 'c'
       if row[6] then
-        payloads[#payloads + 1] = format('%.0f', tonumber(row[6]) - now_ms)
+        payloads[#payloads + 1] = format('%.0f', (tonumber(row[6]) or now_ms) - now_ms)
         read = 'cw'
       end
     end
-    if reads and row[4] and not (row[5] and row[5] ~= 'P' and tonumber(row[5]) <= now_ms) then
+    if reads and row[4] and not (row[5] and row[5] ~= 'P' and (tonumber(row[5]) or math.huge) <= now_ms) then
       payloads[#payloads + 1] = row[4]
       read = read .. 'm'
     end
