@@ -1,8 +1,10 @@
 /** What blocks of the documents may take for granted. */
 import type { Bot, Coordinator, LockStore, Message, MessageContext, Provider } from '@botmesh/core'
 import type { RedisStore } from '@botmesh/redis-store'
+import type { WebchatProvider } from '@botmesh/webchat'
 
 export declare const provider: Provider
+export declare const chat: WebchatProvider
 export declare const store: RedisStore
 export declare const coordinator: Coordinator
 export declare const bot: Bot
