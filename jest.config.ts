@@ -16,6 +16,8 @@ const config: Config = {
   ],
   // What installs packages as strangers do has a configuration of its own: test/packages/jest.config.ts.
   testPathIgnorePatterns: ['/node_modules/', '/dist/', 'install-spec\\.ts$', '/test/packages/fixtures/'],
+  // Modules of a finished test file stay in memory: a worker that holds too many of them is replaced by a fresh one.
+  workerIdleMemoryLimit: '1GB',
   coverageProvider: 'v8',
   testTimeout: 20_000,
 }
