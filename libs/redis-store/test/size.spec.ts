@@ -223,6 +223,27 @@ describe('Z3: the committed ids of one chat', () => {
 })
 
 describe('a line full of the dead', () => {
+  it('T8: who joins a line behind a holder that died stands behind those who waited already', () =>
+    mesh({ leaseMs: 15_000 }, async ({ base, make }) => {
+      const [holder, waiter, late] = [make(), make(), make()]
+      await Promise.all([holder.start(), waiter.start(), late.start()])
+      await take(holder, 'k')
+      let inLine = (): void => undefined
+      const queued = new Promise<void>((resolve) => (inLine = resolve))
+      const waits = waiter.turns.take('k', { waitMs: '60s', onTicket: inLine })
+      await queued
+      await server.admin.del(`${base}s:${holder.incarnation}`)
+      const lates = late.turns.take('k', { waitMs: '60s' })
+      const first = await waits
+      if (first === 'duplicate') throw new Error('duplicate')
+      expect(first.previousHolder).toBe(holder.incarnation)
+      await first.release()
+      const second = await lates
+      if (second === 'duplicate') throw new Error('duplicate')
+      expect(second.previousHolder).toBe(waiter.incarnation)
+      await second.release()
+    }))
+
   it('T8: more dead tickets than one command takes are passed over by one release', () =>
     // A lease that outlives the planting: nine thousand writes keep this process from its heartbeat.
     mesh({ leaseMs: 15_000 }, async ({ base, make }) => {

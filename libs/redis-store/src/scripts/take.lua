@@ -45,7 +45,10 @@ local function take_held(chat, record, ticket, id, only_if_free)
     return line
   end
   -- Behind a dead session: the first live ticket is granted, perhaps this one.
-  local _, holder_ticket = parse(settle(chat, record_of(0, chat) or record))
+  local settled = settle(chat, changed[chat] or record)
+  -- Nobody is left in line: this ticket was, and its id has been committed meanwhile.
+  if not settled then return 'D' end
+  local _, holder_ticket = parse(settled)
   if holder_ticket == ticket then
     -- Its grant is this reply, not news.
     local news = own_news[#own_news]
