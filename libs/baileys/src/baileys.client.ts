@@ -271,6 +271,8 @@ export class BaileysClient {
       this.sink.logger.debug({ err: error, provider: this.id }, 'whatsapp: closing the socket failed')
     } finally {
       grace.cancel()
+      // Baileys does not wait for a connection that the other side is closing: it would keep the process for half a minute.
+      wire.socket?.terminate()
       dropQuestions(socket)
     }
   }
