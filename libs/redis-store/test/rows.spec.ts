@@ -171,20 +171,31 @@ describe('rows and traces', () => {
       expect(await turn.commit(fresh)).toMatchObject({ outcome: 'committed' })
     }))
 
-  it.each(['junk', 'Pnan', 'P1e400', ''])(
-    'an expiry that is no number (%o) keeps no chat from being served',
-    (planted) =>
-      scene(async (here) => {
-        await step(here)
-        await server.admin.hset(`${here.base}c:k`, { x: planted, y: planted, w: planted })
-        // What is known of the row is forgotten, so that it is read.
-        const windows = await server.admin.keys(`${here.base.replace(/[{}]/g, (brace) => `\\${brace}`)}t:*`)
-        await server.admin.del(...windows)
-        const written = await step(here)
-        const next = await here.take()
-        expect(next.state?.checkpoint).toEqual(written)
-        await next.release()
-      }),
+  /** What is known of the row is forgotten, so that it is read. */
+  const forget = async (base: string): Promise<void> => {
+    const windows = await server.admin.keys(`${base.replace(/[{}]/g, (brace) => `\\${brace}`)}t:*`)
+    await server.admin.del(...windows)
+  }
+
+  it.each([
+    ...['junk', 'Pnan', 'P1e400', ''].map((ms) => ({ x: ms, y: ms, w: ms })),
+    ...['a b', 'a|b', '7:1\n8:1', '\t|\r\n', ''].map((r) => ({ r })),
+  ])('a row that a broken writer touched keeps no chat from being served: %o', (planted) =>
+    scene(async (here) => {
+      await step(here)
+      await server.admin.hset(`${here.base}c:k`, planted)
+      await forget(here.base)
+      const written = await step(here)
+      const next = await here.take()
+      expect(next.state?.checkpoint).toEqual(written)
+      expect(await next.commit({ checkpoint: null, expectedRevision: next.revision ?? null })).toMatchObject({
+        outcome: 'committed',
+      })
+      await server.admin.hset(`${here.base}c:k`, planted)
+      await forget(here.base)
+      await ((await here.coordinator.turns.take('k')) as Turn).release()
+      await step(here)
+    }),
   )
 
   it('a value that cannot be read is moved aside, reported, and met once', () =>

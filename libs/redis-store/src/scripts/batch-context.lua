@@ -113,6 +113,13 @@ local function old_trace(at)
   return old_traced[at]
 end
 
+-- The revision of a row as lines carry it. What only a broken writer puts there (a space, a bar, a line break) is escaped
+-- as the sender escapes names, so that it is compared and replaced like any other.
+local function told_revision(revision)
+  if not revision or not find(revision, '[%s|]') then return revision end
+  return (string.gsub(revision, '[%s|]', function(char) return format('\\%02x', byte(char)) end))
+end
+
 -- An id counts as committed while it is younger than the window.
 local function is_fresh(stamp)
   return now_ms - (tonumber(match(stamp, '^%d+')) or 0) < WINDOW_MS

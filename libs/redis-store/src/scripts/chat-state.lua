@@ -44,7 +44,7 @@ local function read_state(chat, may_have_row, journal)
   if may_have_row then
     local row = call('HMGET', base .. 'c:' .. chat, 'r', 'x', 'c', 'm', 'y', 'w')
     local expired = row[2] and row[2] ~= 'P' and (tonumber(row[2]) or math.huge) <= now_ms
-    if row[1] and not expired then revision = row[1] end
+    if row[1] and not expired then revision = told_revision(row[1]) end
     if row[3] and not expired then
       marks = 'c'
       payloads[#payloads + 1] = row[3]
@@ -126,7 +126,7 @@ local function apply_effects(chat, fence, at, stamp)
   local new = ARGV[at + 4]
   local set_checkpoint, clear_checkpoint = find(flags, 'c', 1, true), find(flags, 'x', 1, true)
   local now = call('HMGET', row, 'r', 'x', 'y', 'w')
-  local revision = now[1] or ''
+  local revision = told_revision(now[1]) or ''
   if clear_checkpoint then
     -- The tombstone's revision; it is new, so that no write in flight that knew the old one gets through.
     new = (revision == '' or sub(revision, 1, 1) == '-') and revision or '-' .. revision

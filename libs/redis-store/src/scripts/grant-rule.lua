@@ -71,7 +71,7 @@ local function revision_of(chat, trace)
   if trace and not find(trace, 'P ', 1, true) then return match(trace, '^%d+ %d+S(%S+)') or '' end
   local row = call('HMGET', base .. 'c:' .. chat, 'r', 'x')
   if not row[1] or (row[2] and row[2] ~= 'P' and (tonumber(row[2]) or math.huge) <= now_ms) then return '' end
-  return row[1]
+  return told_revision(row[1])
 end
 
 -- What replies say in the place of a trace that is gone: that there is a row, if there is one.

@@ -32,7 +32,7 @@ local function store_checkpoint(chat, trace, fence, expected, new, json, ttl, ke
     return 'S' .. new
   end
   local now = call('HMGET', row, 'r', 'x', 'y', 'w')
-  local revision = now[1] or ''
+  local revision = told_revision(now[1]) or ''
   if revision ~= expected and revision ~= new then
     local alive = now[2] and (now[2] == 'P' or (tonumber(now[2]) or math.huge) > now_ms)
     if expected ~= '' or alive then return nil end
@@ -70,7 +70,7 @@ local function read_row(chat, trace, reads)
   local revision, read = '', ''
   if row[1] or row[4] then
     local expired = row[2] and row[2] ~= 'P' and (tonumber(row[2]) or math.huge) <= now_ms
-    if row[1] and not expired then revision = row[1] end
+    if row[1] and not expired then revision = told_revision(row[1]) end
     if reads and row[3] and not expired then
       payloads[#payloads + 1] = row[3]
       read = 'c'
