@@ -4,67 +4,43 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { DiscordDouble, LUCIA, TOKEN } from '../doubles/discord/index.js'
 import { waitFor } from '../support/index.js'
 import { Crew, type BotReplica } from './support/bots.js'
+import { Writers } from './support/writers.js'
 
 const LEASE_MS = 1500
 const MINUTE = 60_000
 let discord: DiscordDouble
 let crew: Crew
+let writers: Writers<string>
 
 beforeEach(async () => {
-  asked.length = 0
   discord = await new DiscordDouble().listen()
   const env = { DISCORD_ROOT: discord.apiRoot, DISCORD_TOKEN: TOKEN }
   crew = new Crew({ leaseMs: LEASE_MS, durability: true, env })
+  writers = new Writers(write, repliesTo)
 })
 afterEach(() => {
-  writing = false
+  writers.stop()
   return discord.close()
 })
 
-/** New people write all the time, also if the test fails: until its end. */
-let writing = false
-function keepWriting(): () => Promise<void> {
-  writing = true
-  const write = async () => {
-    for (; writing; await delay(30)) ask()
-  }
-  const steady = write()
-  return () => {
-    writing = false
-    return steady
-  }
-}
-
 /** Starts two and waits until one is connected. */
 async function startTwo(): Promise<{ leader: BotReplica; standby: BotReplica }> {
-  const [a, b] = await Promise.all([crew.join('a'), crew.join('b')])
-  const leader = await waitFor(() => [a, b].find((one) => one.told('leader').length > 0), {
-    what: 'one leads',
-  })
-  await leader.next('leader')
+  const two = await crew.joinTwo()
   await discord.until(({ gateway }) => gateway.sessions.size === 1)
-  return { leader, standby: leader === a ? b : a }
+  return two
 }
 
-let people = 0
-const asked: string[] = []
-
-/** Someone new writes a direct message; the bot's answer is awaited elsewhere. */
-function ask(): void {
+/** Someone new writes a direct message. */
+function write(): string {
   people += 1
   const chat = String(601_000_000_000_000_000n + BigInt(people))
-  asked.push(chat)
   discord.say(`hello ${people}`, { channel_id: chat, author: { ...LUCIA, id: chat.replace(/^6/, '5') } })
+  return chat
 }
+let people = 0
 
 const repliesTo = (chat: string) =>
-  discord.sent.filter(({ route }) => route === `POST /channels/${chat}/messages`)
-
-async function everyoneIsAnsweredOnce(): Promise<void> {
-  const all = asked.splice(0)
-  await waitFor(() => all.every((chat) => repliesTo(chat).length > 0), { what: `${all.length} are answered` })
-  expect(all.map((chat) => repliesTo(chat).length)).toEqual(all.map(() => 1))
-}
+  discord.sent.filter(({ route }) => route === `POST /channels/${chat}/messages`).length
 
 function oneConnectionAtATime(): void {
   expect(discord.gateway.mostOpen).toBe(1)
@@ -75,7 +51,7 @@ describe('scenario 18 in kind, P1: two replicas of a Discord bot', () => {
     'Z7: on SIGTERM the standby takes over in under a second, nobody is forgotten or answered twice',
     async () => {
       const { leader, standby } = await startTwo()
-      const stopWriting = keepWriting()
+      const stopWriting = writers.keepAsking()
       await delay(300)
       const termAt = performance.now()
       const exit = leader.process.terminate()
@@ -85,7 +61,7 @@ describe('scenario 18 in kind, P1: two replicas of a Discord bot', () => {
       expect(await exit).toEqual({ code: 0, signal: null })
       await delay(300)
       await stopWriting()
-      await everyoneIsAnsweredOnce()
+      await writers.areAnsweredOnce()
       oneConnectionAtATime()
       expect(discord.gateway.identified).toBe(1)
       expect(await crew.disband()).toEqual([])
@@ -97,17 +73,17 @@ describe('scenario 18 in kind, P1: two replicas of a Discord bot', () => {
     'scenario 21: on SIGKILL it takes over within a lease and a second, though each bot was started twice',
     async () => {
       const { leader, standby } = await startTwo()
-      for (let n = 0; n < 5; n += 1) ask()
-      await everyoneIsAnsweredOnce()
+      for (let n = 0; n < 5; n += 1) await writers.ask()
+      await writers.areAnsweredOnce()
       await delay(1100) // The session's record is written within a second.
       expect(standby.told('leader')).toEqual([])
       await crew.kill(leader)
       const killed = performance.now()
-      for (let n = 0; n < 5; n += 1) ask()
+      for (let n = 0; n < 5; n += 1) await writers.ask()
       await standby.next('leader')
       await discord.until(({ gateway }) => gateway.open === 1)
       expect(performance.now() - killed).toBeLessThan(LEASE_MS + 1000)
-      await everyoneIsAnsweredOnce()
+      await writers.areAnsweredOnce()
       oneConnectionAtATime()
       expect(await crew.disband()).toEqual([])
     },
@@ -129,8 +105,8 @@ describe('scenario 18 in kind, P1: two replicas of a Discord bot', () => {
       const { accepted } = discord.gateway
       leader.process.resume()
       expect(await leader.next('follower', { where: ({ reason }) => reason === 'lost' })).toBeDefined()
-      ask()
-      await everyoneIsAnsweredOnce()
+      await writers.ask()
+      await writers.areAnsweredOnce()
       await delay(1500)
       expect(discord.gateway.accepted).toBe(accepted)
       oneConnectionAtATime()
@@ -143,7 +119,7 @@ describe('scenario 18 in kind, P1: two replicas of a Discord bot', () => {
     'three rolling restarts under steady traffic: each is answered once',
     async () => {
       let { leader } = await startTwo()
-      const stopWriting = keepWriting()
+      const stopWriting = writers.keepAsking()
       for (let round = 0; round < 3; round += 1) {
         const next = await crew.join(`r${round}`)
         const before = crew.told('leader').length
@@ -153,7 +129,7 @@ describe('scenario 18 in kind, P1: two replicas of a Discord bot', () => {
         leader = others.find(({ name }) => name === crew.told('leader').at(-1)?.['replica']) ?? next
       }
       await stopWriting()
-      await everyoneIsAnsweredOnce()
+      await writers.areAnsweredOnce()
       oneConnectionAtATime()
       expect(await crew.disband()).toEqual([])
     },

@@ -7,12 +7,14 @@ import type { EmailOptions } from '@botmesh/email'
 import { MailSystem } from '../doubles/mail-system.js'
 import { waitFor } from '../support/index.js'
 import { Crew, type BotReplica } from './support/bots.js'
+import { Writers } from './support/writers.js'
 
 const LEASE_MS = 1500
 const MINUTE = 60_000
 let system: MailSystem
 let gate: Gate
 let crew: Crew
+let writers: Writers<string>
 let address: string
 
 /** Between the bots and Dovecot: counts the connections of the account. */
@@ -66,9 +68,10 @@ beforeEach(async () => {
   address = `bot-${randomBytes(6).toString('hex')}@example.org`
   gate = await Gate.before(system.dovecot.port)
   crew = crewOf()
+  writers = new Writers(write, (person) => answersTo(person).length)
 })
 afterEach(() => {
-  writing = false
+  writers.stop()
   gate.close()
 })
 
@@ -80,24 +83,17 @@ function crewOf(options: Partial<EmailOptions> = {}): Crew {
 
 /** Starts two and waits until one has the mailbox open. */
 async function startTwo(): Promise<{ leader: BotReplica; standby: BotReplica }> {
-  const [a, b] = await Promise.all([crew.join('a'), crew.join('b')])
-  const leader = await waitFor(() => [a, b].find((one) => one.told('leader').length > 0), {
-    what: 'one leads',
-  })
-  await leader.next('leader')
+  const two = await crew.joinTwo()
   await mailIsAnswered()
-  return { leader, standby: leader === a ? b : a }
+  return two
 }
 
 let people = 0
-let writing = false
-const asked: string[] = []
 
 /** Someone new writes. */
 async function write(): Promise<string> {
   people += 1
   const person = `p${people}@example.com`
-  asked.push(person)
   const lines = [
     `Message-ID: <${people}.${address}>`,
     `From: ${person}`,
@@ -110,33 +106,13 @@ async function write(): Promise<string> {
   return person
 }
 
-/** New people write all the time, until told to end. */
-function keepWriting(): () => Promise<void> {
-  writing = true
-  const steady = (async () => {
-    for (; writing; await delay(60)) await write()
-  })()
-  return () => {
-    writing = false
-    return steady
-  }
-}
-
 const answersTo = (person: string) => system.sent.filter(({ to, from }) => to === person && from === address)
 
 const messageIdOf = ({ raw }: { raw: string }) => /^Message-ID:\s+(<.*>)/im.exec(raw)?.[1]
 
-async function everyoneIsAnsweredOnce(): Promise<void> {
-  const all = asked.splice(0)
-  await waitFor(() => all.every((person) => answersTo(person).length > 0), {
-    what: `${all.length} are answered`,
-  })
-  expect(all.map((person) => answersTo(person).length)).toEqual(all.map(() => 1))
-}
-
 async function mailIsAnswered(): Promise<void> {
-  await write()
-  await everyoneIsAnsweredOnce()
+  await writers.ask()
+  await writers.areAnsweredOnce()
 }
 
 describe('scenario 24, P1: two replicas of a mailbox’s bot', () => {
@@ -144,7 +120,7 @@ describe('scenario 24, P1: two replicas of a mailbox’s bot', () => {
     'Z7: on SIGTERM the standby takes over in under a second; never two connections, each mail answered once',
     async () => {
       const { leader, standby } = await startTwo()
-      const stopWriting = keepWriting()
+      const stopWriting = writers.keepAsking(60)
       await delay(500)
       const termAt = Date.now()
       const exit = leader.process.terminate()
@@ -154,7 +130,7 @@ describe('scenario 24, P1: two replicas of a mailbox’s bot', () => {
       expect(await exit).toEqual({ code: 0, signal: null })
       await delay(300)
       await stopWriting()
-      await everyoneIsAnsweredOnce()
+      await writers.areAnsweredOnce()
       expect({ most: gate.most, opened: gate.opened }).toEqual({ most: 1, opened: 2 })
       const flags = await system.flags(address)
       expect(flags.every((one) => one.includes('$BotmeshDone'))).toBe(true)
@@ -168,16 +144,16 @@ describe('scenario 24, P1: two replicas of a mailbox’s bot', () => {
     'on SIGKILL it takes over within a lease and a second, and answers what waited, nothing twice',
     async () => {
       const { leader, standby } = await startTwo()
-      for (let n = 0; n < 5; n += 1) await write()
-      await everyoneIsAnsweredOnce()
+      for (let n = 0; n < 5; n += 1) await writers.ask()
+      await writers.areAnsweredOnce()
       expect(standby.told('leader')).toEqual([])
       await crew.kill(leader)
       const killed = performance.now()
-      await Promise.all([write(), write(), write()])
+      await Promise.all([writers.ask(), writers.ask(), writers.ask()])
       await standby.next('leader')
       await waitFor(() => gate.opened === 2, { what: 'the mailbox is open again' })
       expect(performance.now() - killed).toBeLessThan(LEASE_MS + 1000)
-      await everyoneIsAnsweredOnce()
+      await writers.areAnsweredOnce()
       await mailIsAnswered()
       expect({ most: gate.most, opened: gate.opened }).toEqual({ most: 1, opened: 2 })
       expect(await crew.disband()).toEqual([])
@@ -190,15 +166,15 @@ describe('scenario 24, P1: two replicas of a mailbox’s bot', () => {
     async (uncertainSends) => {
       crew = crewOf({ uncertainSends })
       const { leader, standby } = await startTwo()
-      const stopWriting = keepWriting()
+      const stopWriting = writers.keepAsking(60)
       const before = system.sent.length
       await system.until(({ sent }) => sent.length > before + 3)
       await crew.kill(leader)
-      const beforeDeath = asked.length
+      const beforeDeath = writers.waiting
       await standby.next('leader')
       await delay(300)
       await stopWriting()
-      const all = asked.splice(0)
+      const all = writers.take()
       // An answer that was under way when it was killed has an unknown fate: left, or sent again as the same mail.
       const due = uncertainSends === 'skip' ? all.slice(beforeDeath + 1) : all
       await waitFor(() => due.every((person) => answersTo(person).length > 0), {
@@ -222,10 +198,10 @@ describe('scenario 24, P1: two replicas of a mailbox’s bot', () => {
       const { leader, standby } = await startTwo()
       leader.process.pause()
       const frozen = performance.now()
-      await write()
+      await writers.ask()
       await standby.next('leader')
       expect(performance.now() - frozen).toBeLessThan(LEASE_MS + 1000)
-      await everyoneIsAnsweredOnce()
+      await writers.areAnsweredOnce()
       const { opened } = gate
       leader.process.resume()
       expect(await leader.next('follower', { where: ({ reason }) => reason === 'lost' })).toBeDefined()

@@ -4,67 +4,43 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { TelegramApiDouble } from '../doubles/telegram-api.js'
 import { waitFor } from '../support/index.js'
 import { Crew, type BotReplica } from './support/bots.js'
+import { Writers } from './support/writers.js'
 
 const LEASE_MS = 1500
 const LONGEST_POLL_MS = 400
 const MINUTE = 60_000
 let telegram: TelegramApiDouble
 let crew: Crew
+let writers: Writers<number>
 
 beforeEach(async () => {
-  asked.length = 0
   telegram = await new TelegramApiDouble({ longestPollMs: LONGEST_POLL_MS }).listen()
   const env = { TELEGRAM_ROOT: telegram.url, TELEGRAM_TOKEN: telegram.token }
   crew = new Crew({ leaseMs: LEASE_MS, durability: true, env })
+  writers = new Writers(write, repliesTo)
 })
 afterEach(() => {
-  writing = false
+  writers.stop()
   return telegram.close()
 })
 
-/** New people write all the time, also if the test fails: until its end. */
-let writing = false
-function keepWriting(): () => Promise<void> {
-  writing = true
-  const write = async () => {
-    for (; writing; await delay(30)) ask()
-  }
-  const steady = write()
-  return () => {
-    writing = false
-    return steady
-  }
-}
-
 /** Starts two and waits until one polls. */
 async function startTwo(): Promise<{ leader: BotReplica; standby: BotReplica }> {
-  const [a, b] = await Promise.all([crew.join('a'), crew.join('b')])
-  const leader = await waitFor(() => [a, b].find((one) => one.told('leader').length > 0), {
-    what: 'one leads',
-  })
-  await leader.next('leader')
+  const two = await crew.joinTwo()
   await telegram.until(({ openPolls }) => openPolls === 1)
-  return { leader, standby: leader === a ? b : a }
+  return two
 }
 
-let people = 0
-const asked: number[] = []
-
-/** Someone new writes; the bot's answer is awaited elsewhere. */
-function ask(): number {
+/** Someone new writes. */
+function write(): number {
   people += 1
-  asked.push(people)
   telegram.say(people, `hello ${people}`)
   return people
 }
+let people = 0
 
-const repliesTo = (chat: number) => telegram.sent.filter(({ payload }) => Number(payload['chat_id']) === chat)
-
-async function everyoneIsAnsweredOnce(): Promise<void> {
-  const all = asked.splice(0)
-  await waitFor(() => all.every((chat) => repliesTo(chat).length > 0), { what: `${all.length} are answered` })
-  expect(all.map((chat) => repliesTo(chat).length)).toEqual(all.map(() => 1))
-}
+const repliesTo = (chat: number) =>
+  telegram.sent.filter(({ payload }) => Number(payload['chat_id']) === chat).length
 
 function onePollerAtATime(): void {
   expect({ most: telegram.mostPolls, conflicts: telegram.conflicts }).toEqual({ most: 1, conflicts: 0 })
@@ -75,7 +51,7 @@ describe('scenario 18, P1: two replicas of a polling bot', () => {
     'Z7: on SIGTERM the standby takes over in under a second, nobody is forgotten or answered twice',
     async () => {
       const { leader, standby } = await startTwo()
-      const stopWriting = keepWriting()
+      const stopWriting = writers.keepAsking()
       await delay(300)
       const termAt = Date.now()
       const exit = leader.process.terminate()
@@ -86,7 +62,7 @@ describe('scenario 18, P1: two replicas of a polling bot', () => {
       expect(await exit).toEqual({ code: 0, signal: null })
       await delay(300)
       await stopWriting()
-      await everyoneIsAnsweredOnce()
+      await writers.areAnsweredOnce()
       onePollerAtATime()
       expect(await crew.disband()).toEqual([])
     },
@@ -97,16 +73,16 @@ describe('scenario 18, P1: two replicas of a polling bot', () => {
     'scenario 21: on SIGKILL it takes over within a lease and a second, though each bot was started twice',
     async () => {
       const { leader, standby } = await startTwo()
-      for (let n = 0; n < 5; n += 1) ask()
-      await everyoneIsAnsweredOnce()
+      for (let n = 0; n < 5; n += 1) await writers.ask()
+      await writers.areAnsweredOnce()
       expect(standby.told('leader')).toEqual([])
       await crew.kill(leader)
       const killed = performance.now()
-      for (let n = 0; n < 5; n += 1) ask()
+      for (let n = 0; n < 5; n += 1) await writers.ask()
       await standby.next('leader')
       await telegram.until(({ openPolls }) => openPolls === 1)
       expect(performance.now() - killed).toBeLessThan(LEASE_MS + 1000)
-      await everyoneIsAnsweredOnce()
+      await writers.areAnsweredOnce()
       onePollerAtATime()
       expect(await crew.disband()).toEqual([])
     },
@@ -122,16 +98,16 @@ describe('scenario 18, P1: two replicas of a polling bot', () => {
       await leader.next('log', { where: ({ text }) => text === 'polling pauses' })
       leader.process.pause()
       const frozen = performance.now()
-      ask()
+      await writers.ask()
       await standby.next('leader')
       expect(performance.now() - frozen).toBeLessThan(LEASE_MS + 1000)
-      await everyoneIsAnsweredOnce()
+      await writers.areAnsweredOnce()
       const { polls } = telegram
       leader.process.resume()
       expect(await leader.next('follower', { where: ({ reason }) => reason === 'lost' })).toBeDefined()
       await waitFor(() => telegram.polls > polls + 2, { what: 'the new leader goes on polling' })
-      ask()
-      await everyoneIsAnsweredOnce()
+      await writers.ask()
+      await writers.areAnsweredOnce()
       onePollerAtATime()
       expect(leader.told('leader')).toHaveLength(1)
       expect(await crew.disband()).toEqual([])

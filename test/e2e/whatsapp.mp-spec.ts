@@ -63,13 +63,9 @@ beforeEach(async () => {
 afterEach(() => whatsapp.stop())
 
 async function startTwo(): Promise<{ leader: BotReplica; standby: BotReplica }> {
-  const [a, b] = await Promise.all([crew.join('a'), crew.join('b')])
-  const leader = await waitFor(() => [a, b].find((one) => one.told('leader').length > 0), {
-    what: 'one leads',
-  })
-  await leader.next('leader')
+  const two = await crew.joinTwo()
   await connected(1)
-  return { leader, standby: leader === a ? b : a }
+  return two
 }
 
 const connected = (logins: number) =>

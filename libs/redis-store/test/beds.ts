@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Coordinator, CoordinatorOptions } from '@botmesh/core'
-import type { CoordinationBed } from '@botmesh/core/testing'
+import type { CoordinationBed, StoreGuarantees } from '@botmesh/core/testing'
 import { RedisStore, type RedisOptions } from '../src/index.js'
 import { RedisCoordinator, type RedisCoordinatorOptions } from '../src/redis-coordinator.js'
 import type { PrivateRedis } from './private-redis.js'
@@ -15,6 +15,12 @@ export interface Ground {
 
 export function groundOf(server: PrivateRedis): Ground {
   return { place: { url: server.url }, wipe: async () => void (await server.admin.flushall()) }
+}
+
+/** What the store suites may expect of Redis, however many servers it is. */
+export const STORE_GUARANTEES: StoreGuarantees = {
+  ...{ conditional: true, state: true, journal: true, outbox: true, log: true, locks: true },
+  ...{ coordinator: true, timers: true },
 }
 
 /** For the store suites. */

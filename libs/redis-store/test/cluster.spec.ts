@@ -14,7 +14,7 @@ import {
 } from '../../../test/support/index.js'
 import { RedisCoordinator, RedisStore, type RedisOptions } from '../src/index.js'
 import { slotOf } from '../src/cluster-slots.js'
-import { coordinationBed, storeBed, type Ground } from './beds.js'
+import { STORE_GUARANTEES, coordinationBed, storeBed, type Ground } from './beds.js'
 import { recordingLogger, shown } from './recording-logger.js'
 
 let cluster: PrivateCluster
@@ -48,16 +48,7 @@ storeSuite(
   { describe, it, expect },
   {
     name: 'RedisStore on a cluster',
-    guarantees: {
-      conditional: true,
-      state: true,
-      journal: true,
-      outbox: true,
-      log: true,
-      locks: true,
-      coordinator: true,
-      timers: true,
-    },
+    guarantees: STORE_GUARANTEES,
     bed: async () => storeBed(place),
   },
 )

@@ -14,7 +14,7 @@ import { Redis } from 'ioredis'
 import { startRedisCluster, startRedisSentinels } from '../../../test/support/index.js'
 import { RedisCoordinator, RedisStore, type RedisOptions } from '../src/index.js'
 import { requireVersion } from '../src/mesh.js'
-import { storeBed } from './beds.js'
+import { STORE_GUARANTEES, storeBed } from './beds.js'
 import { freePort, startRedis, type PrivateRedis } from './private-redis.js'
 import { recordingLogger, shown } from './recording-logger.js'
 
@@ -81,10 +81,7 @@ describe('S3: a user with the documented rights and no others', () => {
     { describe, it, expect },
     {
       name: 'RedisStore with few rights',
-      guarantees: {
-        ...{ conditional: true, state: true, journal: true, outbox: true, log: true, locks: true },
-        ...{ coordinator: true, timers: true },
-      },
+      guarantees: STORE_GUARANTEES,
       bed: async () => storeBed(place),
     },
   )

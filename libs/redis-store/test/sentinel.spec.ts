@@ -6,7 +6,7 @@ import { Redis } from 'ioredis'
 import { ConfigError } from '@botmesh/core'
 import { onTestEnd, startRedisSentinels, type PrivateSentinels } from '../../../test/support/index.js'
 import { RedisCoordinator, RedisStore, type RedisOptions } from '../src/index.js'
-import { coordinationBed, storeBed, type Ground } from './beds.js'
+import { STORE_GUARANTEES, coordinationBed, storeBed, type Ground } from './beds.js'
 
 let set: PrivateSentinels
 let admin: Redis
@@ -35,16 +35,7 @@ storeSuite(
   { describe, it, expect },
   {
     name: 'RedisStore behind Sentinels',
-    guarantees: {
-      conditional: true,
-      state: true,
-      journal: true,
-      outbox: true,
-      log: true,
-      locks: true,
-      coordinator: true,
-      timers: true,
-    },
+    guarantees: STORE_GUARANTEES,
     bed: async () => storeBed(place),
   },
 )

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
 import { storeSuite } from '@botmesh/core/testing'
 import { RedisStore } from '../src/index.js'
-import { storeBed } from './beds.js'
+import { STORE_GUARANTEES, storeBed } from './beds.js'
 import { startRedis, type PrivateRedis } from './private-redis.js'
 
 let server: PrivateRedis
@@ -15,16 +15,7 @@ storeSuite(
   { describe, it, expect },
   {
     name: 'RedisStore',
-    guarantees: {
-      conditional: true,
-      state: true,
-      journal: true,
-      outbox: true,
-      log: true,
-      locks: true,
-      coordinator: true,
-      timers: true,
-    },
+    guarantees: STORE_GUARANTEES,
     bed: async () => storeBed({ url: server.url }),
   },
 )

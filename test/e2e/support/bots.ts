@@ -80,6 +80,16 @@ export class Crew {
     return replica
   }
 
+  /** Starts two of an exclusive transport and waits until one of them leads. */
+  async joinTwo(): Promise<{ leader: BotReplica; standby: BotReplica }> {
+    const [a, b] = await Promise.all([this.join('a'), this.join('b')])
+    const leader = await waitFor(() => [a, b].find((one) => one.told('leader').length > 0), {
+      what: 'one leads',
+    })
+    await leader.next('leader')
+    return { leader, standby: leader === a ? b : a }
+  }
+
   /** Loads one that starts only on `replica.process.send({ do: 'start' })`: then within milliseconds. */
   async standBy(name: string, env: Record<string, string> = {}): Promise<BotReplica> {
     const replica = await this.enter(name, { GATED: '1', ...env })
