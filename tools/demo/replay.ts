@@ -3,10 +3,11 @@
  * replicas with durability on, while one of them is killed in the middle of an order and another is frozen for
  * longer than its lease. Ends with a summary; 0 only if nothing was lost, doubled or out of order.
  */
+import { setTimeout as pause } from 'node:timers/promises'
 import type { DemoBackend } from './backend.js'
 import type { Mesh } from './mesh.js'
 import type { DemoReplica, OnEvent, ReplicaEvent } from './replica.js'
-import { People, pause } from './replay/people.js'
+import { People } from './replay/people.js'
 import { Platforms } from './replay/platforms.js'
 import { readStory } from './replay/story.js'
 import { findingsOf, isClean, renderFindings, type HandledEvent } from './replay/summary.js'

@@ -2,6 +2,7 @@
  * The people of the story: each writes, waits for the answers, thinks a little and goes on, as people do. All write
  * at once. A director may ask for silence: then nobody begins anything new until it is over.
  */
+import { setTimeout as pause } from 'node:timers/promises'
 import type { Platforms } from './platforms.js'
 import type { Delivery } from './story.js'
 
@@ -107,8 +108,4 @@ export class People {
 function isBurstNext(story: readonly Delivery[], index: number, chat: string): boolean {
   const next = story.slice(index + 1).find(({ expects }) => expects.some((one) => one.chat === chat))
   return next?.burst === true
-}
-
-export function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms))
 }

@@ -1,4 +1,5 @@
 /** The two platforms' side of the replay: doubles of their APIs, and the posting of webhooks as they do it. */
+import { setTimeout as pause } from 'node:timers/promises'
 import { GraphApiDouble, signMetaBody } from '../../../test/doubles/graph-api.js'
 import { TelegramApiDouble } from '../../../test/doubles/telegram-api.js'
 import type { Delivery } from './story.js'
@@ -67,7 +68,7 @@ export class Platforms {
       if (attempt === ATTEMPTS)
         throw new Error(`No replica acknowledged a ${delivery.platform} webhook in ${ATTEMPTS} attempts.`)
       this.redelivered++
-      await new Promise((resolve) => setTimeout(resolve, AGAIN_AFTER_MS))
+      await pause(AGAIN_AFTER_MS)
     }
   }
 
