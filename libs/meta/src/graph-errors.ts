@@ -1,5 +1,5 @@
 /**
- * What a refusal of the Graph API means for the message: send again, never, or nobody knows (API.md, scenario 16).
+ * What a refusal of the Graph API means for the message: send again, never, or nobody knows (scenario 16).
  * The code decides; HTTP status only where Meta gave no code, or one that is not in these tables.
  */
 import type { SendOutcome } from '@botmesh/core'

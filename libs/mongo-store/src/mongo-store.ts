@@ -1,6 +1,6 @@
 /**
  * `MongoStore`: everything a bot keeps, in MongoDB 5.0 or later. Turns live in another backend (Redis, or the in-process
- * hub), and commits are fenced here all the same (DESIGN 3, Z4).
+ * hub), and commits are fenced here all the same (Z4).
  */
 import {
   LentLogger,

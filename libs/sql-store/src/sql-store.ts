@@ -1,6 +1,6 @@
 /**
  * What the SQL stores share: a store over one `SqlFlavor`. Packages extend it with their own options; turns live in
- * another backend (Redis, or the in-process hub), and commits are fenced here all the same (DESIGN 3, Z4).
+ * another backend (Redis, or the in-process hub), and commits are fenced here all the same (Z4).
  */
 import {
   LentLogger,

@@ -1,6 +1,6 @@
 /**
  * `ctx.user`: state per user, while turns are per chat: two replicas may write one user at once, so writes are
- * compare-and-set by revision and the runtime merges independent fields and tries again (DESIGN 3).
+ * compare-and-set by revision and the runtime merges independent fields and tries again.
  */
 export interface UserRecord {
   /** Plain JSON. */

@@ -214,7 +214,7 @@ export interface CoordinationBackend {
   /** Removes a waiting ticket; if it was granted meanwhile, releases it. Unknown tickets are no error. If a copy of
    * its take lands later still, that ghost is released by the caller when its grant shows up. Idempotent. */
   withdraw(request: WithdrawRequest): Promise<void>
-  /** Fenced, atomic, idempotent by `commitId`: see `Turn.commit` and DESIGN 3. */
+  /** Fenced, atomic, idempotent by `commitId`: see `Turn.commit` and I5, I12 (docs/invariants.md). */
   commit(request: CommitRequest): Promise<CommitResult>
   /** The grant rule for tickets that wait, perhaps behind a dead session. Same order as `waiting`. Idempotent. */
   nudge(session: string, waiting: readonly WaitingKey[]): Promise<NudgeReply[]>

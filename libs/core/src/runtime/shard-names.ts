@@ -1,5 +1,5 @@
 /**
- * Names of a coordinator's sessions where its chats are spread over several shards (DESIGN 3, layout 'cluster'): each
+ * Names of a coordinator's sessions where its chats are spread over several shards (docs/architecture/redis-topologies.md): each
  * shard has a session of its own, and all of them belong to one incarnation, which is what turns name as their previous
  * holder (T7). The loss of a session begins a new incarnation (C3); sessions of other shards that still live keep the
  * name they have.

@@ -1,6 +1,6 @@
 /**
  * The tickets and turns of one shard: takes in order, waits, grants, hand-over to the application, give-ups, and
- * reconciliation with what the backend says (DESIGN 3, "Turn"). States of a ticket: see `ticket.ts`.
+ * reconciliation with what the backend says (docs/architecture/state-machines.md). States of a ticket: see `ticket.ts`.
  *
  * Three things may tell of a grant, in any order and more than once: the take's reply, a push, a heartbeat's or
  * nudge's reply. All come to `granted`, which compares fences. A grant that no ticket waits for is a ghost and is

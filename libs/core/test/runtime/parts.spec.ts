@@ -115,7 +115,7 @@ describe('scenario 16: the send gate', () => {
   })
 })
 
-describe('DESIGN 3: a commit whose reply was lost', () => {
+describe('I12: a commit whose reply was lost', () => {
   it('is repeated with the same identity until it is answered', async () => {
     const clock = new ManualClock()
     const store = new MemoryStore({ clock })

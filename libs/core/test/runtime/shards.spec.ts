@@ -1,4 +1,4 @@
-/** A coordinator over several shards: the suite of all drivers, and what a loss in one of them costs (DESIGN 3). */
+/** A coordinator over several shards: the suite of all drivers, and what a loss in one of them costs (docs/architecture/redis-topologies.md). */
 import { describe, expect, it } from '@jest/globals'
 import {
   ManualClock,
