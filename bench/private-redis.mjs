@@ -12,6 +12,7 @@ export async function startRedis() {
   const admin = new Redis(port, '127.0.0.1')
   return {
     port,
+    pid: server.pid,
     admin,
     /** CPU time of the server so far, in µs; script calls; and all that clients have sent but the admin's questions. */
     async usage() {

@@ -2,11 +2,15 @@
  * The benchmarks (a)–(k) and (p): ratios within one run, medians of interleaved rounds on one private Redis, each
  * turn looked at by an oracle. Needs `npm run build` and a `redis-server`.
  *
- *   node bench/run.mjs [--rounds 5] [--ms 3000] [--only a,…,k,p] [--json file]
+ *   node bench/run.mjs [--rounds 5] [--ms 3000] [--only a,…,k,p] [--json file] [--anywhere]
+ *
+ * `--anywhere` leaves it to the operating system on which processors Redis and the measured processes run; without it
+ * Redis has one of its own (placement.mjs says why).
  */
 import { writeFile } from 'node:fs/promises'
 import { cpus, loadavg } from 'node:os'
 import { parseArgs } from 'node:util'
+import { placeAnywhere, placeApart } from './placement.mjs'
 import { startRedis } from './private-redis.mjs'
 import { launch, measureTurns } from './processes.mjs'
 import { idleCalls, idleMemory } from './idle-memory.mjs'
@@ -21,6 +25,7 @@ const { values: options } = parseArgs({
     ms: { type: 'string', default: '3000' },
     only: { type: 'string', default: 'a,b,c,d,e,f,g,h,i,j,k,p' },
     json: { type: 'string' },
+    anywhere: { type: 'boolean', default: false },
   },
 })
 const rounds = Number(options.rounds)
@@ -227,8 +232,14 @@ const benchmarks = {
 console.log(
   `${cpus().length} × ${cpus()[0]?.model}, Node ${process.version}, load ${loadavg()[0].toFixed(1)}, ${rounds} rounds`,
 )
+let placed = ''
 for (const name of options.only.split(',')) {
+  placeAnywhere()
   const server = await startRedis()
+  // (i) measures servers of other kinds, which it starts itself.
+  const where = options.anywhere || name === 'i' ? 'wherever the system puts them' : placeApart(server.pid)
+  if (where !== placed) console.log(`Processes: ${where}.`)
+  placed = where
   try {
     await benchmarks[name](server)
   } finally {
