@@ -31,8 +31,12 @@ export abstract class HttpDouble {
   }
 
   async close(): Promise<void> {
+    const closed = new Promise<void>((resolve) => this.server.close(() => resolve()))
+    // What was on its way in still arrives; nobody would end it.
+    this.server.on('connection', endSocket)
     for (const socket of this.sockets) socket.destroy()
-    await new Promise<void>((resolve) => this.server.close(() => resolve()))
+    await closed
+    this.server.off('connection', endSocket)
   }
 
   /** Resolves as soon as `condition` holds; it is asked after whatever the double takes or answers. */
@@ -54,6 +58,10 @@ export abstract class HttpDouble {
   protected wake(): void {
     for (const wake of this.watchers) wake()
   }
+}
+
+function endSocket(socket: Socket): void {
+  socket.destroy()
 }
 
 export function replyJson(

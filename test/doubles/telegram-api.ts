@@ -17,8 +17,8 @@ export interface TelegramCall {
   at: number
   method: string
   payload: Record<string, unknown>
-  /** Of a call with a file: bytes of the form. */
-  formBytes?: number
+  /** Of a call with files: their names, and how long they are. */
+  files?: { name: string; bytes: number }[]
 }
 
 export type TelegramFault =
@@ -140,7 +140,9 @@ export class TelegramApiDouble extends HttpDouble {
     const [, token, method = ''] = /^\/bot([^/]+)\/(\w+)/.exec(request.url ?? '') ?? []
     if (token !== this.token) return fail(response, 401, 'Unauthorized')
     const isForm = request.headers['content-type']?.startsWith('multipart/') === true
-    const payload = isForm || raw.length === 0 ? {} : (JSON.parse(raw.toString()) as Record<string, unknown>)
+    const { payload, files } = isForm
+      ? formOf(request, raw)
+      : { payload: raw.length === 0 ? {} : (JSON.parse(raw.toString()) as Record<string, unknown>) }
     this.methods.push(method)
     const fault = this.faults.get(method)?.shift()
     if (fault?.kind === 'error') {
@@ -150,7 +152,7 @@ export class TelegramApiDouble extends HttpDouble {
     } else if (method === 'getUpdates') {
       await this.poll(payload, response)
     } else {
-      const result = this.perform(method, payload, isForm ? raw.length : undefined)
+      const result = this.perform(method, payload, files)
       if (fault?.kind === 'lost-answer') response.destroy()
       else if (fault?.kind !== 'silence') {
         if (result === undefined) fail(response, 404, 'Not Found: method not found')
@@ -160,7 +162,7 @@ export class TelegramApiDouble extends HttpDouble {
     this.wake()
   }
 
-  private perform(method: string, payload: Record<string, unknown>, formBytes: number | undefined): unknown {
+  private perform(method: string, payload: Record<string, unknown>, files: TelegramCall['files']): unknown {
     switch (method) {
       case 'getMe':
         return {
@@ -184,7 +186,7 @@ export class TelegramApiDouble extends HttpDouble {
       at: performance.now(),
       method,
       payload,
-      ...(formBytes === undefined ? {} : { formBytes }),
+      ...(files === undefined ? {} : { files }),
     })
     if (!/^(send|edit)/.test(method) || method === 'sendChatAction') return true
     const chat = Number(payload['chat_id'] ?? 0)
@@ -206,13 +208,15 @@ export class TelegramApiDouble extends HttpDouble {
     }
     // An older poll whose caller has gone before is not open any more: let its end be noticed before counting.
     for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setImmediate(resolve))
+    // So may this one's: its end has been told already, and would not be told again.
+    if (response.closed) return this.confirm(payload['offset'] as number | undefined)
     const offset = payload['offset'] as number | undefined
     const timeoutMs = Math.min(Number(payload['timeout'] ?? 0) * 1000, this.options.longestPollMs ?? 50_000)
     this.polls++
     this.openCount++
     this.mostPolls = Math.max(this.mostPolls, this.openCount)
     const older = this.open
-    let superseded = false
+    let timer: NodeJS.Timeout | undefined
     await new Promise<void>((resolve) => {
       const poll: OpenPoll = { response, offset, limit: Number(payload['limit'] ?? 100), finish: resolve }
       response.on('close', resolve)
@@ -229,10 +233,10 @@ export class TelegramApiDouble extends HttpDouble {
       this.confirm(offset)
       if (this.waiting.length > 0 || timeoutMs === 0) return resolve()
       this.wake()
-      const timer = setTimeout(resolve, timeoutMs)
-      response.on('close', () => clearTimeout(timer))
+      timer = setTimeout(resolve, timeoutMs)
     })
-    superseded = response.writableEnded
+    clearTimeout(timer)
+    const superseded = response.writableEnded
     this.openCount--
     if (this.open?.response === response) this.open = undefined
     this.wake()
@@ -283,6 +287,23 @@ export class TelegramApiDouble extends HttpDouble {
     if (data === undefined) return void response.writeHead(404).end()
     response.writeHead(200, { 'content-type': 'application/octet-stream' }).end(data)
   }
+}
+
+/** The fields of a form, and what files it carries. By hand: Node's own reader wants each name in one form only. */
+function formOf(request: IncomingMessage, raw: Buffer): Required<Pick<TelegramCall, 'payload' | 'files'>> {
+  const [, boundary = ''] = /boundary=([^;]+)/.exec(request.headers['content-type'] ?? '') ?? []
+  const payload: Record<string, unknown> = {}
+  const files: { name: string; bytes: number }[] = []
+  for (const part of raw.toString('latin1').split(`--${boundary}`).slice(1, -1)) {
+    const at = part.indexOf('\r\n\r\n')
+    const head = Buffer.from(part.slice(0, at), 'latin1').toString()
+    const body = Buffer.from(part.slice(at + 4).replace(/\r\n$/, ''), 'latin1')
+    const [, name = ''] = /[ ;]name="?([^";\r]+)/i.exec(head) ?? []
+    const [, file] = /filename="?([^";\r]+)/i.exec(head) ?? []
+    if (file === undefined) payload[name] = body.toString()
+    else files.push({ name: file, bytes: body.byteLength })
+  }
+  return { payload, files }
 }
 
 function succeed(response: ServerResponse, result: unknown): void {

@@ -36,6 +36,13 @@ export function updateIdOf(update: unknown): number | undefined {
   return typeof id === 'number' && Number.isSafeInteger(id) ? id : undefined
 }
 
+/** True for a command with an addressee (`/cancel@tienda_bot`): whose it is depends on the bot's name. */
+export function isAddressed(update: unknown): boolean {
+  const { message, edited_message: edited } = (update ?? {}) as Record<string, { text?: unknown } | null>
+  const text = message?.text ?? edited?.text
+  return typeof text === 'string' && /^\/\w+@/.test(text)
+}
+
 /** The event of one update. Never throws. @param receivedAt for what Telegram does not date (button presses). */
 export function parseInbound(update: unknown, context: InboundContext, receivedAt = 0): TelegramEvent {
   const fields = (typeof update === 'object' && update !== null ? update : {}) as Record<string, unknown>

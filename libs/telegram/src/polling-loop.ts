@@ -21,7 +21,13 @@ import {
   type ProviderSink,
   type ProviderState,
 } from '@botmesh/core'
-import { parseInbound, updateIdOf, type InboundContext, type TelegramEvent } from './parse-inbound.js'
+import {
+  isAddressed,
+  parseInbound,
+  updateIdOf,
+  type InboundContext,
+  type TelegramEvent,
+} from './parse-inbound.js'
 import type { TelegramClient } from './telegram.client.js'
 import { judgeConnection, type ConnectionFailure } from './telegram-errors.js'
 
@@ -32,8 +38,8 @@ export interface PollingPlan {
   halt: AbortSignal
   sink: ProviderSink
   context: InboundContext
-  /** Settles once the bot's name is known or cannot be learnt: before it nothing is parsed. */
-  named: Promise<void>
+  /** Settles once the bot's name is known or cannot be learnt: before it no command with an addressee is parsed. */
+  named: () => Promise<void>
   report: (state: ProviderState) => void
   /** After a button press was accepted: ends the spinner on the user's screen. */
   acknowledge: (callbackId: string) => Promise<void>
@@ -82,7 +88,8 @@ export class PollingLoop {
         continue
       }
       this.opened()
-      await this.plan.named
+      const named = this.plan.named()
+      if (updates.some(isAddressed)) await named
       if (!(await this.accept(updates))) await this.pause(this.refusals.next())
       else this.refusals.reset()
     }

@@ -9,13 +9,14 @@ const LAST_MESSAGES_MS = 3_000
 export class PollingSession extends Session {
   protected async live(): Promise<void> {
     const { client, settings, sink } = this.parts
+    void this.named()
     const loop = new PollingLoop(client, {
       provider: settings.id,
       pollTimeoutS: settings.pollTimeoutS,
       halt: this.halt,
       sink,
       context: this.context,
-      named: this.learnName(),
+      named: () => this.named(),
       report: (state) => this.report(state),
       acknowledge: (callbackId) => this.acknowledge(callbackId),
     })

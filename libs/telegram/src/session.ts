@@ -7,6 +7,7 @@ import { judgeConnection } from './telegram-errors.js'
 
 /** How long `start` waits for the first answer, so that a wrong token is an error of `start`. */
 const FIRST_ANSWER_MS = 2_000
+const NAME_RETRY_MS = 30_000
 
 export interface SessionParts extends TransportSessionParts {
   client: TelegramClient
@@ -15,22 +16,42 @@ export interface SessionParts extends TransportSessionParts {
 
 export abstract class Session extends TransportSession<SessionParts> {
   protected readonly context: InboundContext
+  private nameAsked: Promise<void> | undefined
+  private askNameAtMs = -Infinity
 
   constructor(parts: SessionParts) {
     super(parts, FIRST_ANSWER_MS)
     this.context = { botId: parts.settings.botId, edits: parts.settings.edits }
   }
 
-  /** Learns the bot's name, for commands in groups. Never rejects: without it they are all taken for ours. */
-  protected async learnName(): Promise<void> {
+  /**
+   * Settles once the bot's name was asked for, known or not: until it is, commands for other bots of a group are taken
+   * for ours. Where the question failed, later calls ask again, and wait for nothing. Never rejects.
+   */
+  protected named(): Promise<void> {
+    if (this.context.username === undefined && this.sink.clock.monotonic() >= this.askNameAtMs) {
+      const asked = this.askName()
+      this.nameAsked ??= asked
+    }
+    return this.nameAsked ?? Promise.resolve()
+  }
+
+  /** Telegram does not know the token. Polling learns that from its polls too. */
+  protected tokenRefused(_reason: string): void {}
+
+  private async askName(): Promise<void> {
+    this.askNameAtMs = Infinity
     try {
       this.context.username = await this.parts.client.username(this.halt)
     } catch (error) {
-      const { reason } = judgeConnection(error)
+      if (this.halt.aborted) return
+      this.askNameAtMs = this.sink.clock.monotonic() + NAME_RETRY_MS
+      const failure = judgeConnection(error)
       this.sink.logger.debug(
-        { provider: this.parts.settings.id, reason },
+        { provider: this.parts.settings.id, reason: failure.reason },
         'the name of the bot is not known yet',
       )
+      if (failure.kind === 'refused') this.tokenRefused(failure.reason)
     }
   }
 

@@ -12,6 +12,7 @@ import { toSendError } from './telegram-errors.js'
 export const ALLOWED_UPDATES = ['message', 'edited_message', 'callback_query', 'message_reaction'] as const
 
 const sentSchema = z.object({ message_id: z.number(), chat: z.object({ id: z.number() }) })
+const meSchema = z.object({ username: z.string() })
 const fileSchema = z.object({ file_path: z.string() })
 
 /** Idle connections end before the far side ends them, or the next send could meet a closing one. */
@@ -43,8 +44,9 @@ export class TelegramClient {
 
   /** The bot's name. @throws errors of grammY: see `judgeConnection`. */
   async username(signal: AbortSignal): Promise<string> {
-    const me = (await this.method(this.calls, 'getMe')({}, signal)) as { username: string }
-    return me.username
+    // The one method without parameters: grammY takes the signal of such where the others take the payload.
+    const getMe = this.method(this.calls, 'getMe') as unknown as (signal: AbortSignal) => Promise<unknown>
+    return meSchema.parse(await getMe(signal)).username
   }
 
   /**

@@ -9,14 +9,19 @@ import {
   webhookAnswer,
   type WebhookResponse,
 } from '@botmesh/core'
-import { parseInbound } from './parse-inbound.js'
+import { isAddressed, parseInbound } from './parse-inbound.js'
 import { Session } from './session.js'
 import { judgeConnection } from './telegram-errors.js'
 
 export class WebhookSession extends Session {
+  /** Aborts when the token was refused. */
+  private readonly dismissed = new AbortController()
+
   /** Hands one update to the runtime. @returns 200 once it is accepted, 503 if it was not. Never rejects. */
   async accept(update: Record<string, unknown>): Promise<WebhookResponse> {
     const { settings, sink } = this.parts
+    const named = this.named()
+    if (isAddressed(update)) await named
     const event = parseInbound(update, this.context, sink.clock.now())
     if (event.kind === 'ignored') {
       sink.logger.debug({ provider: settings.id, reason: event.reason }, 'update ignored')
@@ -40,15 +45,24 @@ export class WebhookSession extends Session {
   }
 
   protected async live(): Promise<void> {
-    const named = this.learnName()
+    const named = this.named()
     if (await this.register()) {
       this.report({ status: 'open' })
+      const end = AbortSignal.any([this.halt, this.dismissed.signal])
       await new Promise<void>((resolve) => {
-        if (this.halt.aborted) resolve()
-        else this.halt.addEventListener('abort', () => resolve(), { once: true })
+        if (end.aborted) resolve()
+        else end.addEventListener('abort', () => resolve(), { once: true })
       })
     }
     await named
+  }
+
+  /** Where no address is registered, asking for the name is the only call that finds this out. */
+  protected override tokenRefused(reason: string): void {
+    if (this.refused) return
+    const details = { provider: this.parts.settings.id, reason, final: true }
+    this.refuse(new ProviderError(`Telegram refuses the bot: ${reason}.`, details))
+    this.dismissed.abort()
   }
 
   /** Registers the address, if one was given. The same on every replica, so it does not matter which comes last. */
@@ -56,17 +70,16 @@ export class WebhookSession extends Session {
     const { client, settings, sink } = this.parts
     const { url, secret } = settings.webhook!
     const backoff = new Backoff(sink.random, 500, 30_000)
-    while (!this.halt.aborted) {
+    while (!this.over) {
       if (url === null) return true
       try {
         await client.setWebhook(url, secret, this.halt)
         return true
       } catch (error) {
-        if (this.halt.aborted) return false
+        if (this.over) return false
         const failure = judgeConnection(error)
         if (failure.kind === 'refused') {
-          const details = { provider: settings.id, reason: failure.reason, final: true }
-          this.refuse(new ProviderError(`Telegram refuses the bot: ${failure.reason}.`, details))
+          this.tokenRefused(failure.reason)
           return false
         }
         sink.logger.warn(

@@ -1,6 +1,7 @@
 /** Webhook mode: the secret, what is answered, and delivery by the double (P2, scenarios 5, 17, 25). */
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { inspect } from 'node:util'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { ProviderError, type WebhookRequest } from '@botmesh/core'
 import { RecordingSink, SeededRandom, seedOfRun } from '@botmesh/core/testing'
@@ -165,6 +166,27 @@ describe('registration and delivery', () => {
     const start = wrong.start(new RecordingSink(), new AbortController().signal)
     await expect(start).rejects.toBeInstanceOf(ProviderError)
     expect(wrong.state).toMatchObject({ status: 'closed', final: true })
+  })
+})
+
+describe('the token', () => {
+  it('P3: refused where no address is registered: told as an error, final, and webhooks are answered 503', async () => {
+    const wrong = new TelegramProvider({
+      token: '123456789:AAwrongToken',
+      apiRoot: telegram.url,
+      webhook: { secret: SECRET },
+    })
+    const told = new RecordingSink()
+    const started = wrong
+      .start(told, new AbortController().signal)
+      .catch((error: unknown) => told.error(error))
+    await told.until(() => told.errors.length > 0 && wrong.state.status === 'closed')
+    await started
+    expect(told.errors).toEqual([expect.any(ProviderError)])
+    expect(wrong.state).toMatchObject({ final: true, reason: expect.stringContaining('@BotFather') })
+    expect(await wrong.handle!(post(sampleText('text')))).toMatchObject({ status: 503 })
+    expect(inspect([told.errors, told.logs, told.states], { depth: 9 })).not.toContain('AAwrongToken')
+    await wrong.stop()
   })
 })
 
