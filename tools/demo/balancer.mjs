@@ -13,21 +13,22 @@ const MAX_BODY_BYTES = 5 * 1024 * 1024
 /**
  * @typedef {{ name: string, port: number }} Target
  * @typedef {{ method: string, url: string, target: string, status: number }} Route
- * @typedef {{ ring: Ring, answerMs: number, onRoute: ((route: Route) => void) | undefined }} Rules
+ * @typedef {{ ring: Ring, answerMs: number, home: string | undefined, onRoute: ((route: Route) => void) | undefined }} Rules
  */
 
 /**
- * @param {{ port?: number, host?: string, answerMs?: number, onRoute?: (route: Route) => void }} [options]
- *   `answerMs`: how long a replica may take to answer a request, default 10 s; then the client gets 504.
+ * @param {{ port?: number, host?: string, answerMs?: number, home?: string, onRoute?: (route: Route) => void }} [options]
+ *   `answerMs`: how long a replica may take to answer a request, default 10 s; then the client gets 504. `home`: where
+ *   whoever opens `/` is sent; else that is the replicas' business like any other path.
  * @returns {Promise<{ port: number, url: string, add(target: Target): void, remove(name: string): void, targets(): Target[], stop(): Promise<void> }>}
  */
 export async function startBalancer(options = {}) {
-  const { host = '127.0.0.1', answerMs = 10_000, onRoute } = options
+  const { host = '127.0.0.1', answerMs = 10_000, home, onRoute } = options
   const ring = new Ring()
   /** @type {Set<import('node:net').Socket>} */
   const sockets = new Set()
   const server = createServer((req, res) => {
-    forward(req, res, { ring, answerMs, onRoute }).catch(() => {
+    forward(req, res, { ring, answerMs, home, onRoute }).catch(() => {
       if (!res.headersSent) res.writeHead(502)
       res.end()
     })
@@ -90,10 +91,12 @@ class Ring {
  * @param {import('node:http').ServerResponse} res
  * @param {Rules} rules
  */
-async function forward(req, res, { ring, answerMs, onRoute }) {
+async function forward(req, res, { ring, answerMs, home, onRoute }) {
   const body = await readBody(req)
   if (body === null) return void res.writeHead(413).end()
   const { method = 'GET', url = '/' } = req
+  if (home !== undefined && method === 'GET' && url === '/')
+    return void res.writeHead(302, { location: home }).end()
   for (const target of ring.inLine()) {
     let reply
     try {

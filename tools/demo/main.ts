@@ -50,7 +50,8 @@ export async function startMesh(
   } else {
     for (const name of NAMES) replicas.push(new ReplicaProcess(name, env, onEvent, onLine))
   }
-  const mesh = new Mesh(replicas, await startBalancer({ port: await portFor(settings), answerMs: 3000 }))
+  const balancer = await startBalancer({ port: await portFor(settings), answerMs: 3000, home: '/chat' })
+  const mesh = new Mesh(replicas, balancer)
   try {
     await mesh.start()
   } catch (error) {

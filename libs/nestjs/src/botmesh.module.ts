@@ -11,7 +11,7 @@ import {
   type BotmeshOptions,
   type BotmeshOptionsFactory,
 } from './options.js'
-import { tokenOf, type BotPart } from './tokens.js'
+import { noteName, tokenOf, type BotPart } from './tokens.js'
 
 const OPTIONS = Symbol('botmesh:options')
 const REGISTERED = Symbol('botmesh:registered')
@@ -58,8 +58,9 @@ function moduleOf(
   imports: NonNullable<DynamicModule['imports']>,
   source: Provider[],
 ): DynamicModule {
+  noteName(name)
   const providers = PARTS.map(([part, pick]) => ({
-    provide: tokenOf(part, name) as symbol,
+    provide: tokenOf(part, name),
     inject: [REGISTERED],
     useFactory: pick,
   }))

@@ -112,6 +112,18 @@ describe('N1: forRoot', () => {
     ).rejects.toThrow(/dependencies of the Parts/)
   })
 
+  it("a name that no bot has is told in Nest's error, with those that there are", async () => {
+    @Injectable()
+    class Typo {
+      constructor(@InjectBot('salse') readonly sales: Bot) {}
+    }
+    const bot = (name: string) =>
+      BotmeshModule.forRoot({ name, provider: new TestProvider({ account: name }) })
+    await expect(initApp({ imports: [bot('sales'), bot('support')], providers: [Typo] })).rejects.toThrow(
+      /argument Bot "salse" \(no bot has that name; bots: .*\bsales, .*support\) at index \[0\]/,
+    )
+  })
+
   it('the last bot closes the store that it opened, and none that the application has opened itself', async () => {
     class Store extends MemoryStore {
       isOpen = false

@@ -35,6 +35,8 @@ import type {
   Trigger,
 } from './face.js'
 import { JournalDeadLetters } from './dead-letters.js'
+import { healthOf } from './health.js'
+import { noteDrained, noteServing, notRunning } from './life-notes.js'
 import { resolveOptions, type ResolvedOptions } from './options.js'
 import { Readiness } from './readiness.js'
 import { Router } from './router.js'
@@ -117,37 +119,18 @@ export class Bot {
 
   /** A snapshot for health checks (N4). No I/O. */
   health(): BotHealth {
-    const { coordinator, provider, exclusive } = this.options
-    return {
-      bot: this.name,
-      status: this.status,
-      role: this.running?.session.role ?? (exclusive ? 'follower' : 'shared'),
-      ready:
-        this.status === 'running' &&
-        this.running?.session.open === true &&
-        coordinator?.status.status !== 'unreachable',
-      provider: { id: provider.id, state: provider.state },
-      coordinator:
-        coordinator === null
-          ? null
-          : {
-              replicaId: coordinator.replicaId,
-              incarnation: coordinator.incarnation,
-              status: coordinator.status,
-            },
-      inFlight: this.running?.inbox.inFlight ?? 0,
-    }
+    return healthOf(this.options, this.status, this.running)
   }
 
   /** Writes to a chat. Called by a handler or a step it is one of its effects: it rejects with `LeaseLostError` once
    * that turn is lost, and with durability it is not made twice. A durable task's rejects once that may not act (J1).
-   * @throws ProviderNotLeaderError on a standby (P4), SendError, LeaseLostError */
+   * @throws ProviderNotLeaderError on a standby (P4), SendError, LeaseLostError, CoordinationUnavailableError */
   async send(to: Recipient, message: Outgoing): Promise<Sent> {
     const act = currentScope()
     const guard = guardOf(act)
     guard.assertLive()
     const { running } = this
-    if (running === null) throw new CoordinationUnavailableError('stopped')
+    if (running === null) throw notRunning(this.name, this.status)
     const target = typeof to === 'string' ? { chatId: to } : to
     const current = act?.current ?? null
     if (running.owns(current)) return current.sendTo(target, message, null)
@@ -265,7 +248,7 @@ export class Bot {
         this.readiness.follow(this.running?.session),
       )
       this.running = running
-      this.readiness.begin()
+      this.readiness.begin(() => noteServing(options))
       await running.start()
       // Stopped meanwhile, and the stop did not wait any longer.
       if (this.running !== running) return await running.stop(Promise.resolve())
@@ -289,9 +272,11 @@ export class Bot {
     const starting = this.status === 'starting' ? this.starting : null
     this.status = 'stopping'
     const { clock, drainMs } = this.options
+    const since = clock.monotonic()
     const begun = starting?.catch(() => undefined) ?? Promise.resolve()
     if (!(await within(clock, drainMs, begun))) this.running = null
     await this.running?.stop(this.tasks.stop())
+    if (this.running !== null) noteDrained(this.options, since)
     this.running = null
     // A start may wait for this to be over.
     if (this.status === 'stopping') this.status = 'stopped'

@@ -7,6 +7,7 @@ export class Readiness {
   private current!: Promise<void>
   private resolve!: () => void
   private reject!: (error: Error) => void
+  private onReady: () => void = () => undefined
 
   constructor() {
     this.renew()
@@ -16,7 +17,9 @@ export class Readiness {
     return this.current
   }
 
-  begin(): void {
+  /** @param onReady called each time that it becomes ready. */
+  begin(onReady: () => void): void {
+    this.onReady = onReady
     if (this.settled !== 'pending') this.renew()
   }
 
@@ -26,6 +29,7 @@ export class Readiness {
     if (session.open && this.settled === 'pending') {
       this.settled = 'ready'
       this.resolve()
+      this.onReady()
     } else if (session.role === 'follower' && this.settled === 'ready') this.renew()
   }
 

@@ -14,9 +14,11 @@ import { beginUse } from '../runtime/shared-use.js'
 import { SpanFactory, type LocalTurn } from '../runtime/span-factory.js'
 import type { Span } from '../runtime/span.js'
 import { TurnRunner } from '../runtime/turn-runner.js'
+import { within } from '../runtime/within.js'
 import { Dispatcher, userIdOf } from './dispatcher.js'
 import type { EventHub } from './events.js'
 import { letGo } from './let-go.js'
+import { noteStandby } from './life-notes.js'
 import type { ResolvedOptions } from './options.js'
 import type { Router } from './router.js'
 import { openPatiently, warnAtStart } from './start-warnings.js'
@@ -65,9 +67,9 @@ export class RunningBot {
     this.sweep = this.makeSweep()
   }
 
-  /** Connects store and coordinator, then the transport or the candidacy for it. Undoes itself if it fails. */
+  /** Connects store and coordinator, then the transport or the candidacy. If it fails it undoes itself, within `drainMs`. */
   async start(): Promise<void> {
-    const { store, coordinator, logger } = this.options
+    const { store, coordinator, logger, clock, drainMs } = this.options
     store.useLogger?.(logger)
     coordinator?.useLogger?.(logger)
     beginUse(store, store.isOpen !== true)
@@ -81,8 +83,8 @@ export class RunningBot {
       this.sweep?.start()
     } catch (error) {
       this.inbox.close()
-      await this.session.stop()
-      await this.release()
+      const disconnected = await within(clock, drainMs, this.session.stop())
+      await this.release(disconnected || this.session.role !== 'leader')
       throw error
     }
   }
@@ -142,6 +144,7 @@ export class RunningBot {
       onLead: (name, fence) => events.emit('coordination:leader', { name, fence }),
       onFollow: (name, reason) => {
         onState()
+        if (reason === 'standby') noteStandby(options)
         events.emit('coordination:follower', { name, reason })
       },
       onState: (state) => {

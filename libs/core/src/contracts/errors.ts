@@ -2,15 +2,10 @@
  * The errors that Botmesh throws. Each has a stable `code`, says whether trying again can help (`retryable`),
  * carries typed `details`, keeps its `cause`, and words its own message, so that callers match on classes or
  * codes and never on text.
- *
- * `instanceof` also recognises errors of another copy of this library (two versions in one process): each class
- * is matched by its brand, not by identity.
  */
-const BRAND = Symbol.for('botmesh.error.brands')
+import { BotmeshError } from './botmesh-error.js'
 
-interface Branded {
-  readonly [BRAND]?: readonly string[]
-}
+export { BotmeshError }
 
 /** Why a turn or a leadership no longer belongs to its former holder. */
 export type LeaseLostReason =
@@ -26,52 +21,6 @@ export type LeaseLostReason =
   | 'revoked'
   /** The bot or the coordinator was stopped. */
   | 'stopped'
-
-/** The base of all errors of Botmesh. */
-export abstract class BotmeshError<Details extends object = object> extends Error {
-  /** The brand that `instanceof` compares; each subclass names its own. */
-  static readonly brand: string = 'BotmeshError'
-
-  /** Stable, upper-case identifier, such as `LEASE_LOST`. */
-  abstract readonly code: string
-  /** True if the same call may succeed later without anything being changed. */
-  readonly retryable: boolean
-  readonly details: Details
-
-  protected constructor(
-    message: string,
-    details: Details,
-    options: { cause?: unknown; retryable?: boolean } = {},
-  ) {
-    super(message, options.cause === undefined ? undefined : { cause: options.cause })
-    this.name = new.target.name
-    this.details = details
-    this.retryable = options.retryable ?? false
-    const brands: string[] = []
-    for (
-      let type: unknown = new.target;
-      typeof type === 'function' && type !== Error;
-      type = Object.getPrototypeOf(type)
-    ) {
-      const brand = ownBrand(type)
-      if (brand !== undefined) brands.push(brand)
-    }
-    Object.defineProperty(this, BRAND, { value: brands, enumerable: false })
-  }
-
-  /** A class without a brand of its own (an application's) is matched by identity, as any other class is. */
-  static override [Symbol.hasInstance](value: unknown): boolean {
-    const brand = ownBrand(this)
-    if (brand === undefined) return Function.prototype[Symbol.hasInstance].call(this, value)
-    return (
-      typeof value === 'object' && value !== null && ((value as Branded)[BRAND]?.includes(brand) ?? false)
-    )
-  }
-}
-
-function ownBrand(type: object): string | undefined {
-  return Object.hasOwn(type, 'brand') ? String((type as { brand: unknown }).brand) : undefined
-}
 
 /** A turn or a leadership was lost; nothing done in its name has an effect any more (L2, T4, K4). */
 export class LeaseLostError extends BotmeshError<{ key: string; reason: LeaseLostReason; fence?: number }> {
@@ -121,9 +70,13 @@ export class CoordinationUnavailableError extends BotmeshError<{
 
   constructor(
     why: 'timeout' | 'unreachable' | 'stopped' | 'overflow',
-    /** `where`: which backend, such as `Redis at host:port`; never with a secret. */
+    /**
+     * `where`: which backend, such as `Redis at host:port`; never with a secret. `text`: of `stopped`, in words that say
+     * more than the usual ones.
+     */
     options: {
       key?: string
+      text?: string
       waitedMs?: number
       where?: string | undefined
       limit?: string | undefined
@@ -135,7 +88,8 @@ export class CoordinationUnavailableError extends BotmeshError<{
     const text = {
       timeout: `No turn${of} within ${options.waitedMs ?? '?'} ms: the chat is busy on a replica; raise turnWaitMs if its work is that long.`,
       unreachable: `${options.where === undefined ? 'The coordination backend' : `The coordination backend (${options.where})`} did not answer${of}: check that it runs and can be reached.`,
-      stopped: `Not possible${of}: the bot or its coordinator is stopped, or was not started yet.`,
+      stopped:
+        options.text ?? `Not possible${of}: the bot or its coordinator is stopped, or was not started yet.`,
       overflow: overflowText(of, options),
     }[why]
     super(
