@@ -1,11 +1,13 @@
 /**
  * Looks at the built packages as an application would: what `npm pack` would ship contains every file that the
- * package's exports name, and each export loads, by `import` and by `require`, without our source condition.
+ * package's exports name and is no larger than it was, and each export loads, by `import` and by `require`, without our
+ * source condition.
  */
 import { spawnSync } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { SIZE_LIMITS } from '../test/packages/support/size-limits.mjs'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 
@@ -15,7 +17,7 @@ function check(folder) {
   const manifest = JSON.parse(readFileSync(join(dir, 'package.json'), 'utf8'))
   /** @type {Array<[string, Record<string, string>]>} */
   const entries = Object.entries(manifest.exports).filter(([, target]) => typeof target === 'object')
-  const shipped = packed(dir)
+  const { shipped, ownKiB } = packed(dir)
   const missing = entries
     .flatMap(([, target]) => Object.values(target).map((file) => file.replace('./', '')))
     .filter((file) => !shipped.has(file))
@@ -23,6 +25,9 @@ function check(folder) {
   problems.push(
     ...[...shipped].filter((file) => /tsbuildinfo|\.spec\.|\.log$/.test(file)).map((file) => `ships ${file}`),
   )
+  const limit = SIZE_LIMITS[manifest.name]?.ownKiB ?? 0
+  if (ownKiB > limit && manifest.private !== true)
+    problems.push(`has ${ownKiB} KiB, its limit in test/packages/support/size-limits.mjs is ${limit}`)
   const names = entries.map(([path]) => manifest.name + path.slice(1))
   return [...problems, ...(missing.length === 0 ? loads(names) : [])].map(
     (problem) => `${manifest.name} ${problem}`,
@@ -31,14 +36,15 @@ function check(folder) {
 
 /**
  * @param {string} dir
- * @returns {Set<string>}
+ * @returns {{ shipped: Set<string>, ownKiB: number }}
  */
 function packed(dir) {
   const args = ['pack', '--dry-run', '--json', '--ignore-scripts', '--loglevel=error']
   const { stdout } = spawnSync('npm', args, { cwd: dir, encoding: 'utf8' })
   const report = JSON.parse(stdout)
-  const [{ files }] = Array.isArray(report) ? report : Object.values(report)
-  return new Set(files.map((/** @type {{ path: string }} */ file) => file.path))
+  const [{ files, unpackedSize }] = Array.isArray(report) ? report : Object.values(report)
+  const paths = files.map((/** @type {{ path: string }} */ file) => file.path)
+  return { shipped: new Set(paths), ownKiB: Math.ceil(unpackedSize / 1024) }
 }
 
 /** @param {string[]} names */

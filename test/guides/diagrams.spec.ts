@@ -1,6 +1,6 @@
 /**
  * The diagrams: each is of a kind that renderers know, made of lines of that kind's grammar as far as these documents use
- * it (mermaid itself needs a browser), and the states of state-machines.md are those of the sources.
+ * it (Mermaid itself reads them in test/packages), and the states of state-machines.md are those of the sources.
  */
 import { describe, expect, it } from '@jest/globals'
 import { read } from '../tidy/sources.js'

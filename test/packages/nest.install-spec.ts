@@ -1,11 +1,14 @@
 /** A Nest application that installs the packages: Nest 11 as CommonJS at both ends of the peer ranges, Nest 12. */
+import { readFileSync } from 'node:fs'
 import { describe, expect, it } from '@jest/globals'
 import { GraphApiDouble, metaText, metaWebhookBody, signMetaBody } from '../doubles/graph-api.js'
 import { spawnReplica, waitFor } from '../support/index.js'
 import { Application } from './support/application.js'
 import { documentedJestSettings, NEST_11_JEST, NEST_11_TSCONFIG } from './support/nest-11.js'
+import { newNestApplication } from './support/nest-12.js'
 
 const SHOP = new URL('./fixtures/shop/', import.meta.url)
+const VITEST = new URL('./fixtures/vitest/', import.meta.url)
 const BOTMESH = ['@botmesh/core', '@botmesh/meta', '@botmesh/nestjs']
 const PHONE = '106540352242922'
 
@@ -126,5 +129,23 @@ describe('Nest 12, ES modules', () => {
     )
     app.copy(SHOP, 'src')
     await expectToWork(app)
+  })
+
+  it('N1, K1, L1: as `nest new` makes it, its Vitest runs two replicas, of which one dies; nothing is set for it', async () => {
+    const { wanted, files } = await newNestApplication()
+    const app = new Application({ type: 'module' })
+    await app.install(...wanted, '@botmesh/core', '@botmesh/nestjs')
+    for (const [path, text] of Object.entries(files)) app.write(path, text)
+    for (const [folder, file] of [
+      [SHOP, 'order.flow.ts'],
+      [VITEST, 'replicas.spec.ts'],
+    ] as const)
+      app.write(`src/${file}`, readFileSync(new URL(file, folder), 'utf8'))
+    // The application's own test beside ours; and its compiler takes both.
+    expect(await app.node(['node_modules/vitest/vitest.mjs', 'run'], { NO_COLOR: '1' })).toEqual({
+      code: 0,
+      output: expect.stringMatching(/Test Files {2}2 passed[\s\S]*Tests {2}2 passed/),
+    })
+    expect(await app.tsc('-p', 'tsconfig.json', '--noEmit')).toEqual({ code: 0, output: '' })
   })
 })
