@@ -80,7 +80,7 @@ export function plainCheckpointArgs(
   if (typeof wakeInMs === 'number' || (ephemeral && ttlMs !== undefined)) return null
   if (answer && 'recordId' in answer) return null
   const known = expectedRevision ? `S${escapeName(expectedRevision)}` : '-'
-  if (note.replace(/^\d+/, '') !== known) return null
+  if (!note.endsWith(known) || !/^\d+$/.test(note.slice(0, -known.length))) return null
   return [escapeName(revision), JSON.stringify(checkpoint)]
 }
 

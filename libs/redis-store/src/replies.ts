@@ -1,6 +1,7 @@
 /** Reads the reply lines of the batch script: what each transition's header says it answers. */
 import type { ChatState, CommitResult, Grant, NudgeReply, OutboxEntry, TakeReply } from '@botmesh/core'
 import type { Payloads } from './batch-queue.js'
+import { readDigits } from './fence-text.js'
 import { unescapeName } from './keys.js'
 import {
   readCheckpoint,
@@ -41,7 +42,7 @@ export function readGrant(line: string, from: number, key: string, ticket: strin
   } else if (revision !== null) {
     note = '0P'
   }
-  const fence = Number(line.slice(from, gap))
+  const fence = readDigits(line, from, gap)
   return {
     grant: { key, ticket, fence, previousHolder, revision, note },
     marks: end < 0 ? '' : line.slice(end + 1),

@@ -18,6 +18,7 @@ import {
   onlyInboundId,
   recordJson,
 } from './effects-args.js'
+import { fenceText, readDigits } from './fence-text.js'
 import { escapeName } from './keys.js'
 import { readCommit, readNudge, readTake } from './replies.js'
 
@@ -27,6 +28,18 @@ const UNKNOWN_NOTE = '0P'
 /** `n` of the ticket '<session>:<n>'. */
 function numberOf(ticket: string): string {
   return ticket.slice(ticket.lastIndexOf(':') + 1)
+}
+
+/** `n` of the commit '<ticket>#<n>'. */
+function nthOf(commitId: string): number {
+  return Number(commitId.slice(commitId.lastIndexOf('#') + 1))
+}
+
+/** Where the number that a note begins with ends. */
+function digitsOf(note: string): number {
+  let at = 0
+  while (at < note.length && note.charCodeAt(at) >= 48 && note.charCodeAt(at) <= 57) at += 1
+  return at
 }
 
 /** Classes rather than literals with closures: the path of every message. */
@@ -48,8 +61,8 @@ class TurnEntry {
 class TakeEntry extends TurnEntry implements Entry<TakeReply> {
   constructor(private readonly request: TakeRequest) {
     super(escapeName(request.key), '')
-    const { ticket, dedupeId, read, arrival, onlyIfFree } = request
-    const n = numberOf(ticket)
+    const { dedupeId, read, arrival, onlyIfFree } = request
+    const n = request.number ?? numberOf(request.ticket)
     if (dedupeId !== undefined && dedupeId !== '') this.check = `${this.chat} ${escapeName(dedupeId)}`
     if (arrival || onlyIfFree || read?.journal || read?.user !== undefined) this.askMore(n)
     else if (read) this.token = this.check === undefined ? `<${n}` : `?${n}`
@@ -97,8 +110,9 @@ class CommitEntry extends TurnEntry implements Entry<CommitResult> {
 }
 
 export function releaseEntry(request: ReleaseRequest): Entry<void> {
-  const { key, fence, note = UNKNOWN_NOTE, previousHolder } = request
+  const { key, note = UNKNOWN_NOTE, previousHolder } = request
   const chat = escapeName(key)
+  const fence = fenceText(request.fence)
   // Nothing was done under it: the holder before it stays on record.
   if (previousHolder !== undefined) {
     return new EndEntry(chat, `Z${fence} ${note} ${escapeName(previousHolder ?? '')}`)
@@ -122,15 +136,16 @@ export function nudgeEntry({ key, ticket }: WaitingKey): Entry<NudgeReply> {
 
 /** @param idsPerChat beyond it, every new committed id of a chat drops its oldest. */
 export function commitEntry(request: CommitRequest, idsPerChat: number): Entry<CommitResult> {
-  const { key, fence, effects, release, commitId } = request
+  const { key, effects, release, commitId, nth: n = nthOf(commitId) } = request
   const chat = escapeName(key)
+  const fence = fenceText(request.fence)
   const before = request.note ?? UNKNOWN_NOTE
-  const ids = Number.parseInt(before, 10) + (effects.inboundId === undefined ? 0 : 1)
-  const note = `${ids}${before.replace(/^\d+/, '')}`
+  const digits = digitsOf(before)
+  const ids = readDigits(before, 0, digits) + (effects.inboundId === undefined ? 0 : 1)
+  const note = `${ids}${before.slice(digits)}`
   const many = ids > idsPerChat
-  const n = commitId.slice(commitId.lastIndexOf('#') + 1)
   // The short forms have no room for a number: they are the first commit of their turn.
-  const short = release && n === '1'
+  const short = release && n === 1
   if (short && onlyInboundId(effects)) {
     const entry = new CommitEntry(chat, `${many ? 'Y' : 'C'}${fence} ${note}`)
     entry.more = [`${chat} ${escapeName(effects.inboundId)}`]

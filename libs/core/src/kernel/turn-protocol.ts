@@ -43,9 +43,14 @@ export type NudgeReply =
 /** Key of the leadership `name`. Chat keys never begin like this: their parts are percent-encoded. */
 export const LEAD_PREFIX = 'lead:'
 
-/** Names the n-th ticket of a session. */
-export function ticketId(session: string, n: number): string {
-  return `${session}:${n.toString(36)}`
+/** What the id of a session's n-th ticket ends in. */
+export function ticketNumber(n: number): string {
+  return n.toString(36)
+}
+
+/** Names a ticket of a session. @param number `ticketNumber` of it, or which it is. */
+export function ticketId(session: string, number: string | number): string {
+  return `${session}:${typeof number === 'number' ? ticketNumber(number) : number}`
 }
 
 /** The session that a ticket belongs to: everything before the last colon. */

@@ -35,6 +35,7 @@ export {
   sessionOfTicket,
   shardSession,
   ticketId,
+  ticketNumber,
 } from '../kernel/turn-protocol.js'
 
 /** What the backend calls on its own account. All are safe to call at any time, doubled, late or out of order. */
@@ -81,6 +82,8 @@ export interface TakeRequest {
   session: string
   key: string
   ticket: string
+  /** What `ticket` ends in, behind its session's name and a colon: enough where the session is told once. */
+  number?: string
   dedupeId?: string
   /** True: if it is not granted at once, no ticket is left behind (answer `queued`). */
   onlyIfFree?: boolean
@@ -131,6 +134,8 @@ export interface CommitRequest {
   /** Names this commit among those of its turn: a copy answers what the first one answered. `<ticket>#<n>`, n from
    * 1, in order and never two at once: only the receipt of the last one needs to be kept (2 × `leaseMs`). */
   commitId: string
+  /** The n of `commitId`. */
+  nth?: number
   effects: Effects
   /** True: the turn ends and the next ticket is granted in the same atomic step. */
   release: boolean

@@ -169,7 +169,7 @@ export class HeldTurn implements Turn {
   private withRevision(effects: Effects, result: CommitResult): CommitResult {
     if (result.outcome === 'refused') return result
     if (effects.checkpoint !== undefined || this.rowRevision === undefined) this.rowRevision = result.revision
-    return { ...result, revision: this.rowRevision }
+    return result.revision === this.rowRevision ? result : { ...result, revision: this.rowRevision }
   }
 
   private end(): void {

@@ -16,6 +16,10 @@ export type RepairEnd = Exclude<RepairReply, 'unknown'> | 'session-lost'
 interface Item {
   readonly repair: Repair
   readonly end: (outcome: RepairEnd) => void
+  /** Called when the first attempt is over; null from then on, or if nobody asked. */
+  firstTried: (() => void) | null
+  /** The first attempt is not over. */
+  first: boolean
   inFlight: boolean
   ended: boolean
   /** In `firstTries`. */
@@ -42,16 +46,17 @@ export class RepairQueue {
    * @param firstTried called when the first attempt is over, whatever came of it.
    */
   run(repair: Repair, end: (outcome: RepairEnd) => void, firstTried?: () => void): void {
-    const item: Item = { repair, end, inFlight: false, ended: false, place: -1 }
+    const item: Item = {
+      repair,
+      end,
+      firstTried: firstTried ?? null,
+      first: true,
+      inFlight: false,
+      ended: false,
+      place: -1,
+    }
     this.firstTries.add(item)
-    this.attempt(item, () => {
-      this.firstTries.delete(item)
-      if (!item.ended) {
-        this.pending.add(item)
-        this.arm()
-      }
-      firstTried?.()
-    })
+    this.attempt(item)
   }
 
   /** What the next heartbeat should carry. */
@@ -127,21 +132,30 @@ export class RepairQueue {
     if (this.pending.size > 0) this.arm()
   }
 
-  private attempt(item: Item, tried?: () => void): void {
+  private attempt(item: Item): void {
     item.inFlight = true
     this.send(item.repair).then(
-      (answer) => {
-        item.inFlight = false
-        this.finish(item, typeof answer === 'object' ? { commit: answer } : 'done')
-        tried?.()
-      },
-      (error: unknown) => {
-        item.inFlight = false
+      (answer) => this.tried(item, typeof answer === 'object' ? { commit: answer } : 'done'),
+      (error: unknown) =>
         // Anything but "fate unknown" is a final answer about this very entry.
-        if (!(error instanceof CoordinationUnavailableError)) this.finish(item, { failed: asError(error) })
-        tried?.()
-      },
+        this.tried(item, error instanceof CoordinationUnavailableError ? null : { failed: asError(error) }),
     )
+  }
+
+  /** @param outcome null: its fate is unknown. */
+  private tried(item: Item, outcome: RepairEnd | null): void {
+    item.inFlight = false
+    if (outcome !== null) this.finish(item, outcome)
+    if (!item.first) return
+    item.first = false
+    this.firstTries.delete(item)
+    if (!item.ended) {
+      this.pending.add(item)
+      this.arm()
+    }
+    const { firstTried } = item
+    item.firstTried = null
+    firstTried?.()
   }
 
   private send(repair: Repair): Promise<void | CommitResult> {

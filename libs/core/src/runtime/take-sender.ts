@@ -39,7 +39,7 @@ export class TakeSender {
   }
 
   send(ticket: Ticket): void {
-    const { backend, context, keeper, registry } = this.options
+    const { backend, keeper, registry } = this.options
     const session = keeper().current
     if (!session) {
       this.unsent.add(ticket)
@@ -50,18 +50,26 @@ export class TakeSender {
     registry.enter(ticket, session)
     ticket.status = 'asking'
     const { id } = ticket
-    // One promise more for a `catch` would be one more for every message.
-    const workOff = (step: () => void): void => {
-      try {
-        step()
-      } catch (error) {
-        context.logger.error({ err: error }, 'a take could not be worked off')
-      }
-    }
     backend.take(requestOf(ticket, session)).then(
-      (reply) => workOff(() => this.answered(ticket, session, id, reply)),
-      (error: unknown) => workOff(() => this.unanswered(ticket, session, id, error)),
+      (reply) => this.workOff(ticket, session, id, reply, null),
+      (error: unknown) => this.workOff(ticket, session, id, null, error),
     )
+  }
+
+  /** What is thrown ends here: one promise more for a `catch` would be one more for every message. */
+  private workOff(
+    ticket: Ticket,
+    session: Session,
+    id: string,
+    reply: TakeReply | null,
+    error: unknown,
+  ): void {
+    try {
+      if (reply) this.answered(ticket, session, id, reply)
+      else this.unanswered(ticket, session, id, error)
+    } catch (thrown) {
+      this.options.context.logger.error({ err: thrown }, 'a take could not be worked off')
+    }
   }
 
   /** Goes on with everything that waits for a chance. */
@@ -132,8 +140,8 @@ export class TakeSender {
   }
 }
 
-function requestOf({ request, id }: Ticket, session: Session): TakeRequest {
-  const take: TakeRequest = { session: session.name, key: request.key, ticket: id }
+function requestOf({ request, id, number }: Ticket, session: Session): TakeRequest {
+  const take: TakeRequest = { session: session.name, key: request.key, ticket: id, number }
   if (request.dedupeId !== undefined) take.dedupeId = request.dedupeId
   if (request.read !== undefined) take.read = request.read
   if (request.arrival !== undefined) take.arrival = request.arrival

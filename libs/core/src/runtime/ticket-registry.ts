@@ -4,7 +4,7 @@
  * a resent one cannot be overtaken).
  */
 import { CounterTable, KeyTable } from './churn-tables.js'
-import { ticketId, type HeldKey } from './coordination-backend.js'
+import { ticketId, ticketNumber, type HeldKey } from './coordination-backend.js'
 import type { Session } from './session-keeper.js'
 import type { Ticket } from './ticket.js'
 import { TicketLine } from './ticket-line.js'
@@ -37,7 +37,8 @@ export class TicketRegistry {
     this.counter += 1
     ticket.session = session
     ticket.n = this.counter
-    ticket.id = ticketId(session.name, this.counter)
+    ticket.number = ticketNumber(this.counter)
+    ticket.id = ticketId(session.name, ticket.number)
     this.known.set(ticket)
   }
 

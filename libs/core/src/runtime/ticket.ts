@@ -43,6 +43,8 @@ export interface Ticket {
   session: Session | null
   n: number
   id: string
+  /** The end of `id`. */
+  number: string
   grant: Grant | null
   state: ChatState | undefined
   turn: HeldTurn | null
@@ -66,6 +68,7 @@ export function newTicket(request: TicketRequest, settle: Ticket['settle'], sinc
     session: null,
     n: 0,
     id: '',
+    number: '',
     grant: null,
     state: undefined,
     turn: null,

@@ -171,14 +171,15 @@ export class ShardTurns {
   }
 
   private answered(ticket: Ticket, session: Session, reply: SettledTakeReply): void {
-    if (reply.outcome === 'granted') return this.granted(session.name, reply.grant, reply.state)
+    if (reply.outcome === 'granted') return this.grantedTo(ticket, session, reply.grant, reply.state)
     // Given up meanwhile: now it is known to stand in line.
     if (ticket.status === 'done' && reply.outcome === 'queued') return this.issuer.withdraw(ticket)
     // A push overtook the reply: a late "queued" never undoes a grant.
     if (ticket.status !== 'asking') return
+    const { key, onlyIfFree } = ticket.request
     switch (reply.outcome) {
       case 'queued':
-        if (ticket.request.onlyIfFree) return this.settle(ticket, 'taken')
+        if (onlyIfFree) return this.settle(ticket, 'taken')
         ticket.status = 'waiting'
         this.bound(ticket)
         this.room.behind(ticket, reply.holder, reply.holderLeftMs)
@@ -188,10 +189,7 @@ export class ShardTurns {
       case 'duplicate':
         return this.settle(ticket, 'duplicate')
       case 'overflow':
-        return this.settleError(
-          ticket,
-          new CoordinationUnavailableError('overflow', { key: ticket.request.key }),
-        )
+        return this.settleError(ticket, new CoordinationUnavailableError('overflow', { key }))
     }
   }
 
@@ -222,11 +220,13 @@ export class ShardTurns {
     this.sender.free(ticket)
   }
 
-  granted(sessionName: string, grant: Grant, state?: ChatState): void {
+  granted(sessionName: string, grant: Grant): void {
     const session = this.keeper().current
-    if (session?.name !== sessionName) return
+    if (session?.name === sessionName) this.grantedTo(this.registry.get(grant.ticket), session, grant)
+  }
+
+  private grantedTo(ticket: Ticket | undefined, session: Session, grant: Grant, state?: ChatState): void {
     this.floor = Math.max(this.floor, grant.fence)
-    const ticket = this.registry.get(grant.ticket)
     if (!ticket || ticket.status === 'done') return this.issuer.giveBack(session, grant)
     // Fences are compared, never ticket ids alone.
     if (ticket.grant) {
