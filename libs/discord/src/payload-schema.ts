@@ -6,6 +6,12 @@ import { z } from 'zod'
 
 const optionalText = z.string().optional().catch(undefined)
 const optionalNumber = z.number().optional().catch(undefined)
+/** Absent is false, as Discord means it. */
+const optionalFlag = z
+  .boolean()
+  .optional()
+  .catch(undefined)
+  .transform((flag) => flag === true)
 /** Discord writes null where others leave a field out. */
 const nullableText = z
   .string()
@@ -13,17 +19,21 @@ const nullableText = z
   .catch(undefined)
   .transform((text) => text ?? undefined)
 
-/** A list of which the malformed members are left out. */
+/**
+ * A list of which the malformed members are left out; what is no list is an empty one. Not `z.array().catch([])`: where
+ * the field is absent, as it mostly is, that words an error first, which takes longer than reading all the rest.
+ */
 function listOf<T extends z.ZodType>(member: T) {
-  return z
-    .array(z.unknown())
-    .catch([])
-    .transform((members) =>
-      members.flatMap((one) => {
-        const parsed = member.safeParse(one)
-        return parsed.success ? [parsed.data] : []
-      }),
-    )
+  const anything = z.unknown().optional()
+  return anything.transform((members): z.output<T>[] => {
+    if (!Array.isArray(members)) return []
+    const kept: z.output<T>[] = []
+    for (const one of members) {
+      const parsed = member.safeParse(one)
+      if (parsed.success) kept.push(parsed.data)
+    }
+    return kept
+  })
 }
 
 export const snowflake = z.string().regex(/^\d{1,21}$/)
@@ -32,7 +42,7 @@ const userSchema = z.object({
   id: snowflake,
   username: optionalText,
   global_name: nullableText,
-  bot: z.boolean().catch(false),
+  bot: optionalFlag,
 })
 const memberSchema = z.object({ nick: nullableText, user: userSchema.optional().catch(undefined) })
 const optionalMember = memberSchema.nullish().catch(undefined)
@@ -88,7 +98,7 @@ export const messageSchema = z.object({
   sticker_items: listOf(stickerSchema),
   components,
   message_reference: z
-    .object({ message_id: optionalText, type: z.number().catch(0) })
+    .object({ message_id: optionalText, type: optionalNumber.transform((type) => type ?? 0) })
     .nullish()
     .catch(undefined),
   referenced_message: z
