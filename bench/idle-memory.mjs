@@ -6,9 +6,7 @@ const CHATS = 1_000_000
 const WAITING = 10_000
 const MIB = 1024 * 1024
 
-/** @param {{ require: Function }} tools of run.mjs */
-export async function idleMemory(server, { require }) {
-  console.log(`(k) ${CHATS} chats that spoke once; dedupeMs 10 s, leaseMs 1 s`)
+export async function idleMemory({ server, record }) {
   await server.admin.flushall()
   const job = {
     port: server.port,
@@ -27,20 +25,19 @@ export async function idleMemory(server, { require }) {
     )
   }
   const { before, after } = looks
-  require('(k) Redis after / before', after.redisBytes / before.redisBytes, '<=', 1.1)
-  require('(k) keys after - before', after.keys - before.keys, '<=', 2)
-  require('(k) heap after - before', (after.heapBytes - before.heapBytes) / MIB, '<=', 2, ' MiB')
+  const inMiB = (what) =>
+    Object.entries(looks).map(([label, look]) => ({ label, value: look[what] / MIB, ours: true }))
+  record.figures(`memory of Redis, ${CHATS.toLocaleString('en')} chats`, 'MiB', inMiB('redisBytes'))
+  record.figures(`heap of the process, ${CHATS.toLocaleString('en')} chats`, 'MiB', inMiB('heapBytes'))
+  record.require('(k) Redis after / before', after.redisBytes / before.redisBytes, '<=', 1.1)
+  record.require('(k) keys after - before', after.keys - before.keys, '<=', 2)
+  record.require('(k) heap after - before', (after.heapBytes - before.heapBytes) / MIB, '<=', 2, ' MiB')
 
-  await idleWaiting(server, require)
+  const { calls } = await idleCalls(server, { held: WAITING, waiting: WAITING })
+  record.require('(k) calls a replica a lease, 10,000 waiting', calls, '<=', 8)
 }
 
-async function idleWaiting(server, require) {
-  console.log(`(k) ${WAITING} turns held, ${WAITING} waiting, ten seconds in which nothing happens`)
-  const calls = await idleCalls(server, { held: WAITING, waiting: WAITING })
-  require('(k) calls a replica a lease, 10,000 waiting', calls, '<=', 8)
-}
-
-/** One replica holds, another waits, for ten seconds. @returns their calls a replica a lease. */
+/** One replica holds, another waits, for ten seconds. @returns their calls a replica a lease, and Redis' CPU time of a second. */
 export async function idleCalls(server, { held, waiting, leaseMs = 3000 }) {
   await server.admin.flushall()
   const job = { port: server.port, prefix: 'idle', leaseMs }
@@ -52,9 +49,11 @@ export async function idleCalls(server, { held, waiting, leaseMs = 3000 }) {
   const from = await server.usage()
   await pause(10_000)
   const to = await server.usage()
-  console.log(`  Redis ${((to.cpuUs - from.cpuUs) / 10_000).toFixed(2)} ms of CPU a second`)
   holder.child.kill('SIGKILL')
   waiter.child.kill('SIGKILL')
   await Promise.all([holder.gone(), waiter.gone()])
-  return (to.calls - from.calls) / 2 / (10_000 / leaseMs)
+  return {
+    calls: (to.calls - from.calls) / 2 / (10_000 / leaseMs),
+    redisMs: (to.cpuUs - from.cpuUs) / 10_000,
+  }
 }

@@ -6,14 +6,29 @@ import { redis } from '../tools/servers/redis.mjs'
 
 export async function startRedis() {
   const program = findProgram(redis.program, redis.places)
-  if (program === undefined) throw new Error('no redis-server found')
+  if (program === undefined) throw new Error('no redis-server found: install Redis, or put it into PATH')
   const server = await startPrivateServer(redis, program)
-  const { port } = server
+  const watched = watch(server.port)
+  return {
+    ...watched,
+    pid: server.pid,
+    async stop() {
+      watched.admin.disconnect()
+      await server.stop()
+    },
+  }
+}
+
+/** A server that others started, seen by an administrator. */
+export function watch(port) {
   const admin = new Redis(port, '127.0.0.1')
   return {
     port,
-    pid: server.pid,
     admin,
+    /** Its version, for the report. */
+    async version() {
+      return /redis_version:(\S+)/.exec(await admin.info('server'))?.[1] ?? 'unknown'
+    },
     /** CPU time of the server so far, in µs; script calls; and all that clients have sent but the admin's questions. */
     async usage() {
       const cpu = await admin.info('cpu')
@@ -27,10 +42,6 @@ export async function startRedis() {
         // What scripts call inside is not counted: none of ours calls these.
         calls: scripts + calls('ping') + calls('subscribe') + calls('unsubscribe'),
       }
-    },
-    async stop() {
-      admin.disconnect()
-      await server.stop()
     },
   }
 }

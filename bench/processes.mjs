@@ -2,12 +2,17 @@
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
+import { CONTENDERS } from './contenders.mjs'
+import { judge } from './oracle.mjs'
 
 const here = (name) => fileURLToPath(new URL(name, import.meta.url))
 
 /** A process that says `ready`, waits for `go`, and then sends messages. */
 export function launch(script, job, execArgv = []) {
-  const child = fork(here(script), [JSON.stringify(job)], { serialization: 'advanced', execArgv })
+  const child = fork(here(script), [JSON.stringify(job)], {
+    serialization: 'advanced',
+    execArgv: [...process.execArgv, ...execArgv],
+  })
   const messages = []
   let wake = () => undefined
   child.on('message', (message) => {
@@ -40,8 +45,9 @@ export function launch(script, job, execArgv = []) {
 /** Runs `processes` of one contender at once; sums up, and lets the oracle look at every turn. */
 export async function measureTurns(server, job, processes = 2) {
   await server.admin.flushall()
+  const script = CONTENDERS[job.contender].process
   const children = Array.from({ length: processes }, (_, n) =>
-    launch('process.mjs', { ...job, port: server.port, replica: `replica-${n}`, seed: 12_345 + 7919 * n }),
+    launch(script, { ...job, port: server.port, replica: `replica-${n}`, seed: 12_345 + 7919 * n }),
   )
   await Promise.all(children.map((child) => child.next('ready')))
   children.forEach((child) => child.go())
@@ -51,37 +57,14 @@ export async function measureTurns(server, job, processes = 2) {
   const after = await server.usage()
   await Promise.all(children.map((child) => child.gone()))
   const turns = results.reduce((sum, one) => sum + one.turns, 0)
+  const notes = results.map((one) => one.notes)
   return {
+    turns,
     rate: results.reduce((sum, one) => sum + (one.turns / one.tookMs) * 1000, 0),
     redisUs: (after.cpuUs - before.cpuUs) / turns,
     clientUs: results.reduce((sum, one) => sum + one.cpuUs, 0) / turns,
     scriptCalls: (after.scripts - before.scripts) / turns,
-    ...judge(results.map((one) => one.notes)),
+    notes,
+    ...judge(notes),
   }
-}
-
-/**
- * The oracle: turns of one chat never overlap, and begin in the order of their fences (of their beginnings, for those
- * that have none).
- */
-function judge(lists) {
-  const byChat = new Map()
-  for (const notes of lists) {
-    for (let at = 0; at < notes.length; at += 4) {
-      const [chat, fence, from, to] = notes.subarray(at, at + 4)
-      const turns = byChat.get(chat)
-      if (turns) turns.push({ fence, from, to })
-      else byChat.set(chat, [{ fence, from, to }])
-    }
-  }
-  let overlaps = 0
-  let disorders = 0
-  for (const turns of byChat.values()) {
-    turns.sort((a, b) => a.from - b.from)
-    for (let n = 1; n < turns.length; n += 1) {
-      if (turns[n].from < turns[n - 1].to) overlaps += 1
-      if (turns[n].fence < turns[n - 1].fence) disorders += 1
-    }
-  }
-  return { overlaps, disorders }
 }

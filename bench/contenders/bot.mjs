@@ -30,19 +30,9 @@ export async function start({ mode, port, prefix, replica }) {
   bot.on('error', ({ error }) => {
     throw error
   })
-  if (mode === 'alone') bot.onMessage((ctx) => ctx.reply('hello'))
-  else {
-    bot
-      .flow('talk', { on: /./ })
-      .step('listen', async (c) => {
-        c.state.last = await c.ask('And then?')
-        c.state.count = (c.state.count ?? 0) + 1
-        return c.goto('listen')
-      })
-      .persistent()
-  }
+  answer(bot, mode, ({ id }) => waiting.get(id)?.work())
   bot.on('message:handled', ({ message, fence }) => {
-    const done = waiting.get(message.id)
+    const { done } = waiting.get(message.id) ?? {}
     waiting.delete(message.id)
     done?.(fence)
   })
@@ -50,11 +40,11 @@ export async function start({ mode, port, prefix, replica }) {
   await bot.ready
   let serial = 0
   return {
-    /** One message and everything that comes of it. The oracle is told when it was handled. */
+    /** One message and everything that comes of it. */
     async turn(key, work) {
       serial += 1
       const id = `${replica}-${serial}`
-      const handled = new Promise((resolve) => waiting.set(id, resolve))
+      const handled = new Promise((done) => waiting.set(id, { done, work }))
       await provider.sink.message({
         id,
         chatId: key,
@@ -65,7 +55,6 @@ export async function start({ mode, port, prefix, replica }) {
         timestamp: serial,
       })
       const fence = await handled
-      await work()
       return { fence: fence ?? 0 }
     },
     stop: () => bot.stop(),
@@ -79,5 +68,25 @@ function sharedBy(mode, { port, prefix, replica }) {
     store,
     coordination: { coordinator: store.coordinator({ replicaId: replica }) },
     durability: mode === 'durable',
+  }
+}
+
+/** @param handle what the oracle times, done by whoever handles a message. One that only begins the flow is not timed. */
+function answer(bot, mode, handle) {
+  if (mode === 'alone') {
+    bot.onMessage(async (ctx) => {
+      await handle(ctx.message)
+      await ctx.reply('hello')
+    })
+  } else {
+    bot
+      .flow('talk', { on: /./ })
+      .step('listen', async (c) => {
+        c.state.last = await c.ask('And then?')
+        await handle(c.message)
+        c.state.count = (c.state.count ?? 0) + 1
+        return c.goto('listen')
+      })
+      .persistent()
   }
 }

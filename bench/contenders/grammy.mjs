@@ -8,23 +8,29 @@ export async function start() {
   })
   bot.api.config.use(async () => ({ ok: true, result: { message_id: 1 } }))
   bot.use(sequentialize((ctx) => String(ctx.chat?.id)))
-  bot.on('message', (ctx) => ctx.reply('hello'))
+  const works = new Map()
+  bot.on('message', async (ctx) => {
+    await works.get(ctx.update.update_id)()
+    await ctx.reply('hello')
+  })
   let serial = 0
   return {
     async turn(key, work) {
       serial += 1
+      const update = serial
+      works.set(update, work)
       const id = Number(key.slice(-9))
       await bot.handleUpdate({
-        update_id: serial,
+        update_id: update,
         message: {
-          message_id: serial,
+          message_id: update,
           date: 0,
           chat: { id, type: 'private', first_name: 'a' },
           from: { id, is_bot: false, first_name: 'a' },
           text: 'hello',
         },
       })
-      await work()
+      works.delete(update)
       return { fence: 0 }
     },
     stop: async () => undefined,

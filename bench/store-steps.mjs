@@ -1,7 +1,8 @@
 /**
- * (i) what a persistent step costs on the SQL stores: the opening read (which raises the chat's fence) and the commit
- * (inbound id, checkpoint of 400 bytes, receipt) beside two plain statements of the store's own driver: a SELECT and an
- * UPDATE of a row by its key, autocommit. A private server each; interleaved rounds; every commit is looked at.
+ * (i) what a persistent step costs on the stores, turns being in another backend: the opening read (which raises the
+ * chat's fence) and the commit (inbound id, checkpoint of 400 bytes, receipt) beside two plain statements of the store's
+ * own driver: a SELECT and an UPDATE of a row by its key, autocommit (Redis: GET and SET). A private server each;
+ * interleaved rounds; every commit is looked at.
  */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { cpus, loadavg, tmpdir } from 'node:os'
@@ -10,6 +11,9 @@ import { findProgram } from '../tools/servers/find.mjs'
 import { mariadb } from '../tools/servers/mariadb.mjs'
 import { postgres } from '../tools/servers/postgres.mjs'
 import { startPrivateServer } from '../tools/servers/private-server.mjs'
+import { startRedis } from './private-redis.mjs'
+import { chatNames } from './random.mjs'
+import { median, spread } from './statistics.mjs'
 
 const CHATS = 2000
 const FILLER = 'x'.repeat(230)
@@ -58,7 +62,7 @@ function nextValue() {
   writes += 1
   return JSON.stringify(checkpointOf(`${writes}:1`))
 }
-const keys = Array.from({ length: CHATS }, (_, n) => `meta%3Atienda/${34600000000 + n}`)
+const keys = chatNames(CHATS)
 
 const databases = {
   async postgres() {
@@ -98,6 +102,23 @@ const databases = {
       stop: () => pool.end(),
     }
     const store = new MySQLStore({ url: server.url, connections: CONNECTIONS })
+    return { sides: [plain, storeSide(store)], stop: () => server.stop() }
+  },
+
+  async redis() {
+    const { RedisStore } = await import('@botmesh/redis-store')
+    const { Redis } = await import('ioredis')
+    const server = await startRedis()
+    const redis = new Redis(server.port, '127.0.0.1')
+    const plain = {
+      start: () => redis.mset(keys.flatMap((key) => [key, nextValue()])),
+      async turn(chat) {
+        await redis.get(chat)
+        await redis.set(chat, nextValue())
+      },
+      stop: () => redis.quit(),
+    }
+    const store = new RedisStore({ url: `redis://127.0.0.1:${server.port}`, prefix: 'i' })
     return { sides: [plain, storeSide(store)], stop: () => server.stop() }
   },
 
@@ -156,29 +177,39 @@ async function measure(side, inFlight, ms) {
   return { rate: (steps / tookMs) * 1000, cpuUs: (user + system) / steps }
 }
 
-/** @param {{ rounds: number, ms: number, median: Function, note: Function }} tools of run.mjs */
-export async function sqlSteps({ rounds, ms, median, note }) {
-  console.log(`(i) a persistent step on each SQL store / two plain statements of its driver`)
+export async function storeSteps({ record, rounds, ms }) {
+  const seen = { 1: [], [CONNECTIONS]: [] }
   for (const [name, start] of Object.entries(databases)) {
     const { sides, stop } = await start()
     try {
       for (const side of sides) await side.start()
       for (const inFlight of [1, CONNECTIONS]) {
-        for (const side of sides) await measure(side, inFlight, ms)
-        const found = sides.map(() => [])
-        for (let round = 0; round < rounds; round += 1) {
-          for (const [n, side] of sides.entries()) found[n].push(await measure(side, inFlight, ms))
-        }
-        const show = (n, what) => median(found[n].map((one) => one[what])).toFixed(0)
+        const found = await compare(sides, { inFlight, rounds, ms })
+        const rate = (n) => spread(found[n].map((one) => one.rate))
+        seen[inFlight].push({ label: `${name}: two plain statements`, ...rate(0) })
+        seen[inFlight].push({ label: `${name}: a step`, ours: true, ...rate(1) })
+        const cpu = (n) => median(found[n].map((one) => one.cpuUs)).toFixed(0)
         console.log(
-          `  ${name}, ${inFlight} in flight: plain ${show(0, 'rate')}/s (${show(0, 'cpuUs')} µs of client), step ${show(1, 'rate')}/s (${show(1, 'cpuUs')} µs); load ${loadavg()[0].toFixed(1)} on ${cpus().length} cores`,
+          `  ${name}, ${inFlight} in flight: client ${cpu(0)} µs for plain statements, ${cpu(1)} µs for a step; load ${loadavg()[0].toFixed(1)} on ${cpus().length} cores`,
         )
         const ratio = median(found[1].map((one, round) => one.rate / found[0][round].rate))
-        note(`(i) ${name}, ${inFlight} in flight: step / two plain statements`, ratio)
+        record.note(`(i) ${name}, ${inFlight} in flight: step / two plain statements`, ratio)
       }
     } finally {
       for (const side of sides) await side.stop()
       await stop()
     }
   }
+  record.figures('one in flight', 'steps/s', seen[1])
+  record.figures(`${CONNECTIONS} in flight`, 'steps/s', seen[CONNECTIONS])
+}
+
+/** What each side did in each round, after one for warming up. */
+async function compare(sides, { inFlight, rounds, ms }) {
+  for (const side of sides) await measure(side, inFlight, ms)
+  const found = sides.map(() => [])
+  for (let round = 0; round < rounds; round += 1) {
+    for (const [n, side] of sides.entries()) found[n].push(await measure(side, inFlight, ms))
+  }
+  return found
 }

@@ -1,0 +1,87 @@
+/**
+ * What a run found, printed as it comes and kept for the report. A file of results holds one entry for each benchmark,
+ * with the conditions it was measured under: a run replaces the entries of the benchmarks that it measured, and leaves
+ * the others as they are.
+ */
+import { existsSync } from 'node:fs'
+import { readFile, rename, writeFile } from 'node:fs/promises'
+
+export const FORMAT = 1
+
+/**
+ * @typedef {{ value: number, low: number, high: number }} Spread median, least and most of the rounds
+ * @typedef {{ label: string, contender: string, ours: boolean, excludes: boolean, rate: Spread, redisUs: number, clientUs: number, scriptCalls: number, overlaps: number, disorders: number }} Rate
+ * @typedef {{ title: string, rows: Rate[] }} RateGroup
+ * @typedef {{ label: string, value: number, low?: number, high?: number, ours?: boolean }} Figure
+ * @typedef {{ title: string, unit: string, rows: Figure[] }} FigureGroup
+ * @typedef {{ name: string, value: number, relation?: '>=' | '<=', limit?: number, unit?: string, holds?: boolean }} Verdict
+ * @typedef {{ letter: string, title: string, conditions: Record<string, unknown>, groups: RateGroup[], figures: FigureGroup[], verdicts: Verdict[] }} Entry
+ * @typedef {{ format: number, benchmarks: Record<string, Entry> }} Results
+ */
+
+export class Record {
+  /** @type {Entry} */
+  entry
+
+  constructor(letter, title) {
+    this.entry = { letter, title, conditions: {}, groups: [], figures: [], verdicts: [] }
+    console.log(`(${letter}) ${title}`)
+  }
+
+  /** Rates of several contenders, measured in turns. */
+  rates(title, rows) {
+    this.entry.groups.push({ title, rows })
+    console.log(`  ${title}`)
+    for (const { label, rate, redisUs, clientUs, scriptCalls, overlaps, disorders } of rows) {
+      const odd = overlaps + disorders > 0 ? `; ${overlaps} overlap, ${disorders} out of order` : ''
+      console.log(
+        `  ${label.padEnd(18)} ${rate.value.toFixed(0).padStart(7)} turns/s  Redis ${redisUs.toFixed(1)} µs, clients ${clientUs.toFixed(1)} µs, script calls ${scriptCalls.toFixed(3)} a turn${odd}`,
+      )
+    }
+  }
+
+  /** Figures of one unit that belong beside each other. */
+  figures(title, unit, rows) {
+    this.entry.figures.push({ title, unit, rows })
+    console.log(`  ${title}`)
+    for (const { label, value } of rows) console.log(`  ${label.padEnd(40)} ${value.toFixed(2)} ${unit}`)
+  }
+
+  /** Notes a requirement: `value` has to be `relation` `limit`. */
+  require(name, value, relation, limit, unit = '') {
+    const holds = relation === '>=' ? value >= limit : value <= limit
+    this.entry.verdicts.push({ name, value, relation, limit, unit, holds })
+    console.log(
+      `  ${holds ? 'ok  ' : 'MISS'} ${name}: ${value.toFixed(2)}${unit} (${relation} ${Number(limit.toFixed(2))}${unit})`,
+    )
+  }
+
+  /** Notes what was seen where no limit was set. */
+  note(name, value) {
+    this.entry.verdicts.push({ name, value })
+    console.log(`  seen ${name}: ${value.toFixed(2)}`)
+  }
+}
+
+/** @returns {Promise<Results>} */
+export async function readResults(file) {
+  if (!existsSync(file)) return { format: FORMAT, benchmarks: {} }
+  const results = JSON.parse(await readFile(file, 'utf8'))
+  if (results.format !== FORMAT || typeof results.benchmarks !== 'object') {
+    throw new Error(`${file} holds no results of this format (${FORMAT}): name another file, or remove it`)
+  }
+  return results
+}
+
+/** Puts one benchmark's entry into the file; those of other benchmarks stay. Never leaves half a file. */
+export async function keep(file, entry) {
+  const results = await readResults(file)
+  const key = entry.conditions.anywhere ? `${entry.letter} anywhere` : entry.letter
+  const benchmarks = Object.entries({ ...results.benchmarks, [key]: entry })
+  benchmarks.sort(([a], [b]) => (a < b ? -1 : 1))
+  await writeFile(
+    `${file}.part`,
+    `${JSON.stringify({ format: FORMAT, benchmarks: Object.fromEntries(benchmarks) }, null, 2)}\n`,
+  )
+  await rename(`${file}.part`, file)
+}

@@ -1,0 +1,98 @@
+/** What the report says of one benchmark: its conditions, a chart and a table for each group, and the requirements. */
+import { readable } from './chart.mjs'
+import { CONTENDERS } from './contenders.mjs'
+
+const fileOf = (key, kind, n) => `${key.replace(' ', '-')}-${kind}${n}.svg`
+const row = (cells) => `| ${cells.join(' | ')} |`
+const table = (head, rows) => [row(head), row(head.map(() => '---')), ...rows.map(row)].join('\n')
+/** Two digits after the point are too few for ratios of a hundredth. */
+const exact = (value) => (Math.abs(value) < 0.1 && value !== 0 ? value.toPrecision(2) : readable(value))
+
+/** @returns {Array<[string, object]>} name and content of each chart */
+export function chartsOf(key, { letter, title, groups, figures }) {
+  const short = `(${letter}) ${title.split(':', 1)[0]}`
+  return [
+    ...groups.map((group, n) => [
+      fileOf(key, 'rates', n + 1),
+      {
+        ...{ title: short, subtitle: group.title, unit: 'turns a second' },
+        rows: group.rows.map(({ label, rate, ours, excludes }) => ({
+          ...{ label, ...rate, kind: ours ? 'ours' : excludes ? 'other' : 'loose' },
+        })),
+      },
+    ]),
+    ...figures.map(({ title: one, unit, rows }, n) => [
+      fileOf(key, 'figures', n + 1),
+      {
+        ...{ title: short, subtitle: one },
+        unit,
+        rows: rows.map((each) => ({ ...each, kind: each.ours ? 'ours' : 'other' })),
+      },
+    ]),
+  ]
+}
+
+export function section(key, entry) {
+  const { letter, title, conditions, groups, figures, verdicts } = entry
+  const { anywhere, at, command, model, processors, node, redis, loads, placed } = conditions
+  const [from, to] = loads.map((load) => load.toFixed(1))
+  return [
+    `### (${letter}) ${title}${anywhere ? ', processes anywhere' : ''}`,
+    `\`${command}\`, ${at.slice(0, 10)}: ${processors} × ${model}, Node ${node}, Redis ${redis}; load ${from} before and ${to} after; processes: ${placed}.`,
+    ...groups.map((group, n) => rateTable(key, group, n)),
+    ...whoIsWho(groups),
+    ...figures.map(({ title: one, unit, rows }, n) =>
+      [
+        `![${one}, in ${unit}](charts/${fileOf(key, 'figures', n + 1)})`,
+        table(
+          [one, unit, 'least – most'],
+          rows.map(({ label, value, low, high }) => [label, readable(value), between(low, high)]),
+        ),
+      ].join('\n\n'),
+    ),
+    ...(verdicts.length > 0 ? [verdictTable(verdicts)] : []),
+  ].join('\n\n')
+}
+
+function rateTable(key, { title, rows }, n) {
+  return [
+    `![${title}, turns a second](charts/${fileOf(key, 'rates', n + 1)})`,
+    table(
+      [
+        title,
+        'turns/s',
+        'least – most',
+        'Redis µs',
+        'clients µs',
+        'script calls',
+        'overlaps',
+        'out of order',
+      ],
+      rows.map((one) => [
+        one.excludes ? one.label : `${one.label} (does not exclude)`,
+        ...[readable(one.rate.value), between(one.rate.low, one.rate.high)],
+        ...[one.redisUs.toFixed(1), one.clientUs.toFixed(1), one.scriptCalls.toFixed(3)],
+        ...[one.overlaps, one.disorders],
+      ]),
+    ),
+  ].join('\n\n')
+}
+
+/** What should be known of those who took part, each said once. */
+function whoIsWho(groups) {
+  const names = new Set(groups.flatMap(({ rows }) => rows.map(({ contender }) => contender)))
+  const known = [...names].filter((name) => CONTENDERS[name]?.about)
+  return known.length > 0 ? [known.map((name) => `- ${name}: ${CONTENDERS[name].about}.`).join('\n')] : []
+}
+
+const between = (low, high) => (low === undefined ? '' : `${readable(low)} – ${readable(high)}`)
+
+function verdictTable(verdicts) {
+  return table(
+    ['', 'required', 'seen', ''],
+    verdicts.map(({ name, value, relation, limit, unit = '', holds }) => [
+      ...[name, relation === undefined ? '' : `${relation === '>=' ? '≥' : '≤'} ${exact(limit)}${unit}`],
+      ...[`${exact(value)}${unit}`, holds === undefined ? '' : holds ? 'holds' : 'missed'],
+    ]),
+  )
+}
