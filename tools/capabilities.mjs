@@ -25,7 +25,12 @@ const KINDS = [
   ['Messenger', 'messenger', 'MessengerProvider', { ...page, pageId: '1' }],
   ['Instagram', 'instagram', 'InstagramProvider', { ...page, accountId: '1' }],
   ['Telegram, long polling', 'telegram', 'TelegramProvider', telegram],
-  ['Telegram, webhook', 'telegram', 'TelegramProvider', { ...telegram, webhook: { secret: 'looked-at' } }],
+  [
+    'Telegram, webhook',
+    'telegram',
+    'TelegramProvider',
+    { ...telegram, webhook: { secret: 'only-to-be-looked-at' } },
+  ],
   ['Discord', 'discord', 'DiscordProvider', discord],
   ['E-mail, mailbox', 'email', 'EmailProvider', { address, smtp, imap: smtp }],
   ['E-mail, by `ingest`', 'email', 'EmailProvider', { address, smtp }],

@@ -1,5 +1,6 @@
 /** Options of the Discord transport, checked at construction. */
 import {
+  checkedFor,
   ConfigError,
   describeValue,
   parseDuration,
@@ -87,6 +88,10 @@ const LARGEST_FILE_BYTES = 500 * 1024 * 1024
 
 /** @throws ConfigError that names the option; never with the token. */
 export function readOptions(options: DiscordOptions): DiscordSettings {
+  return checkedFor('DiscordProvider', () => read(options))
+}
+
+function read(options: DiscordOptions): DiscordSettings {
   refuseUnknownOptions('DiscordProvider', options, KNOWN)
   const { token, botId } = readToken(options.token)
   const account = options.account === undefined ? botId : requireText('account', options.account)

@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import {
+  checkedFor,
   ConfigError,
   describeValue,
   parseDuration,
@@ -134,6 +135,10 @@ const SECRET_CHARS = 16
 
 /** @throws ConfigError that names the option; never with a secret's value. */
 export function readOptions(options: EmailOptions): EmailSettings {
+  return checkedFor('EmailProvider', () => read(options))
+}
+
+function read(options: EmailOptions): EmailSettings {
   refuseUnknownOptions('EmailProvider', options, KNOWN)
   const address = requireAddress('address', options.address)
   const secrets = new Set<string>()

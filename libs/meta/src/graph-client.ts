@@ -127,7 +127,8 @@ export class GraphClient {
       return { response, content: await read(response) }
     } catch (error) {
       if (deadline.signal.aborted) throw this.failure(call, `no answer within ${limitMs} ms`)
-      throw this.failure(call, `network failure (${networkCodeOf(error) ?? 'unknown'})`, error)
+      const code = networkCodeOf(error) ?? 'unknown'
+      throw this.failure(call, `network failure (${code}) at ${new URL(url).host}`, error)
     } finally {
       timer.cancel()
     }

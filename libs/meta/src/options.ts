@@ -1,5 +1,5 @@
 /** Options of the WhatsApp Cloud API transport, checked at construction. */
-import { refuseUnknownOptions, requireText } from '@botmesh/core'
+import { checkedFor, refuseUnknownOptions, requireText } from '@botmesh/core'
 import {
   GRAPH_OPTIONS,
   readGraphOptions,
@@ -24,6 +24,10 @@ export interface MetaSettings extends CommonSettings {
 
 /** @throws ConfigError that names the option; never with a secret's value. */
 export function readOptions(options: MetaOptions): MetaSettings {
+  return checkedFor('MetaProvider', () => read(options))
+}
+
+function read(options: MetaOptions): MetaSettings {
   refuseUnknownOptions('MetaProvider', options, ['phoneNumberId', 'onStatus', ...GRAPH_OPTIONS])
   const phoneNumberId = requireText(
     'phoneNumberId',

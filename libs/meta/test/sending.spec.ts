@@ -197,7 +197,9 @@ describe('scenario 16: what a failed send means', () => {
   it('a refused connection is retryable', async () => {
     const { url } = graph
     await graph.close()
-    expect((await failureOf(providerFor(url).send(TO, { text: 'x' }))).outcome).toBe('retryable')
+    const { outcome, message } = await failureOf(providerFor(url).send(TO, { text: 'x' }))
+    expect(outcome).toBe('retryable')
+    expect(message).toContain(`network failure (ECONNREFUSED) at ${new URL(url).host}`)
     graph = await new GraphApiDouble().listen()
   })
 

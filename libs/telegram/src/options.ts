@@ -1,5 +1,6 @@
 /** Options of the Telegram transport, checked at construction. */
 import {
+  checkedFor,
   ConfigError,
   describeValue,
   parseDuration,
@@ -10,9 +11,9 @@ import {
 } from '@botmesh/core'
 
 export interface TelegramWebhook {
-  /** Telegram sends it back with each update: 1 to 256 of A-Z, a-z, 0-9, _ and -. */
+  /** Telegram sends it back with each update: 16 to 256 of A-Z, a-z, 0-9, _ and -. */
   secret: string
-  /** Public address of your server. If given, `start` registers the webhook; else you do it once yourself. */
+  /** Public address of your server, https (but for an `apiRoot` of your own). If given, `start` registers the webhook; else you do it once yourself. */
   url?: string
   /** Appended to a `url` that has no path of its own. Default `/webhooks/telegram/<account>`, as the Nest module. */
   path?: string
@@ -57,6 +58,8 @@ export interface TelegramSettings {
   webhook: { secret: string; url: string | null } | null
 }
 
+const PUBLIC_API = 'https://api.telegram.org'
+
 const KNOWN = [
   'token',
   'account',
@@ -71,6 +74,10 @@ const KNOWN = [
 
 /** @throws ConfigError that names the option; never with a secret's value. */
 export function readOptions(options: TelegramOptions): TelegramSettings {
+  return checkedFor('TelegramProvider', () => read(options))
+}
+
+function read(options: TelegramOptions): TelegramSettings {
   refuseUnknownOptions('TelegramProvider', options, KNOWN)
   const token = typeof options.token === 'string' && /^\d+:[\w-]+$/.test(options.token) ? options.token : null
   if (token === null) {
@@ -86,6 +93,7 @@ export function readOptions(options: TelegramOptions): TelegramSettings {
   if (!Number.isSafeInteger(maxBodyBytes) || maxBodyBytes < 1024) {
     refuse('maxBodyBytes', maxBodyBytes, 'a whole number of bytes, at least 1024')
   }
+  const apiRoot = requireUrl('apiRoot', options.apiRoot ?? PUBLIC_API).replace(/\/+$/, '')
   const pollTimeoutMs = parseDuration('pollTimeoutMs', options.pollTimeoutMs ?? '30s', {
     minMs: 1000,
     maxMs: 50_000,
@@ -94,26 +102,33 @@ export function readOptions(options: TelegramOptions): TelegramSettings {
     id: `telegram:${account}`,
     token,
     botId: Number(botId),
-    apiRoot: requireUrl('apiRoot', options.apiRoot ?? 'https://api.telegram.org').replace(/\/+$/, ''),
+    apiRoot,
     edits: requireOneOf('edits', options.edits ?? 'ignore', ['ignore', 'deliver']),
     pollTimeoutS: Math.floor(pollTimeoutMs / 1000),
     sendTimeoutMs: parseDuration('sendTimeoutMs', options.sendTimeoutMs ?? '30s', { minMs: 100 }),
     maxBodyBytes,
-    webhook: mode === 'webhook' ? readWebhook(options.webhook, account) : refuseIdleWebhook(options.webhook),
+    webhook:
+      mode === 'webhook'
+        ? readWebhook(options.webhook, account, apiRoot !== PUBLIC_API)
+        : refuseIdleWebhook(options.webhook),
   }
 }
 
-function readWebhook(webhook: TelegramWebhook | undefined, account: string): TelegramSettings['webhook'] {
+function readWebhook(
+  webhook: TelegramWebhook | undefined,
+  account: string,
+  ownApi: boolean,
+): TelegramSettings['webhook'] {
   if (typeof webhook !== 'object' || webhook === null) {
     refuse('webhook', webhook, "{ secret, url?, path? }, as mode 'webhook' needs a secret")
   }
   refuseUnknownOptions('TelegramProvider webhook', webhook, ['secret', 'url', 'path'])
   const { secret, url, path } = webhook
-  if (typeof secret !== 'string' || !/^[\w-]{1,256}$/.test(secret)) {
+  if (typeof secret !== 'string' || !/^[\w-]{16,256}$/.test(secret)) {
     refuse(
       'webhook.secret',
       hidden(secret),
-      '1 to 256 of A-Z, a-z, 0-9, _ and - (is the environment variable set?)',
+      '16 to 256 of A-Z, a-z, 0-9, _ and -, as whoever guesses it may write as any user (is the environment variable set?)',
     )
   }
   if (url === undefined) {
@@ -122,6 +137,13 @@ function readWebhook(webhook: TelegramWebhook | undefined, account: string): Tel
     return { secret, url: null }
   }
   const address = new URL(requireUrl('webhook.url', url))
+  if (address.protocol === 'http:' && !ownApi) {
+    refuse(
+      'webhook.url',
+      url,
+      'an https URL: Telegram delivers to no other (a Bot API server of your own, `apiRoot`, may)',
+    )
+  }
   if (address.pathname === '/') address.pathname = path ?? `/webhooks/telegram/${encodeURIComponent(account)}`
   else if (path !== undefined) refuse('webhook.path', path, 'nothing where webhook.url already has a path')
   return { secret, url: address.href }

@@ -6,7 +6,7 @@ import { TelegramProvider, type TelegramOptions } from '@botmesh/telegram'
 import { TelegramApiDouble } from '../../../test/doubles/telegram-api.js'
 import { TOKEN } from './samples.js'
 
-const SECRET = 'webhook-secret'
+const SECRET = 'webhook-secret_1'
 const WRONG = '123456789:AAwrongTokenOfTheTests'
 
 async function bedOf(

@@ -4,7 +4,7 @@ import { ConfigError } from '@botmesh/core'
 import { TelegramProvider, type TelegramOptions } from '@botmesh/telegram'
 import { TOKEN } from './samples.js'
 
-const WEBHOOK = { secret: 's3cret' }
+const WEBHOOK = { secret: 's3cret-of-the-tests' }
 
 describe('options of TelegramProvider', () => {
   it.each<[object, string, RegExp]>([
@@ -14,6 +14,12 @@ describe('options of TelegramProvider', () => {
     [{ token: TOKEN, mode: 'webhook' }, 'webhook', /needs a secret/],
     [{ token: TOKEN, mode: 'polling', webhook: WEBHOOK }, 'webhook', /nothing in mode 'polling'/],
     [{ token: TOKEN, webhook: { secret: 'spaces are not allowed' } }, 'webhook.secret', /\(hidden\)/],
+    [
+      { token: TOKEN, webhook: { secret: 'fifteen-letters' } },
+      'webhook.secret',
+      /\(hidden\)"; accepted: 16 to/,
+    ],
+    [{ token: TOKEN, webhook: { ...WEBHOOK, url: 'http://a.example' } }, 'webhook.url', /an https URL/],
     [{ token: TOKEN, webhook: { ...WEBHOOK, url: 'bot.example' } }, 'webhook.url', /http\(s\) URL/],
     [{ token: TOKEN, webhook: { ...WEBHOOK, path: '/x' } }, 'webhook.path', /without webhook\.url/],
     [
@@ -33,7 +39,15 @@ describe('options of TelegramProvider', () => {
     expect(make).toThrow(ConfigError)
     expect(make).toThrow(message)
     expect(make).toThrow(expect.objectContaining({ details: expect.objectContaining({ option }) }))
-    expect(make).not.toThrow(/tokenless-secret|spaces are not allowed|AAsecret/)
+    expect(make).toThrow(/^TelegramProvider /)
+    expect(make).not.toThrow(/tokenless-secret|spaces are not allowed|fifteen-letters|AAsecret/)
+  })
+
+  it('a Bot API server of one’s own may deliver by http', () => {
+    const webhook = { ...WEBHOOK, url: 'http://bot.internal:8080' }
+    expect(new TelegramProvider({ token: TOKEN, apiRoot: 'http://api.internal:8081', webhook }).id).toBe(
+      'telegram:123456789',
+    )
   })
 
   it('the account defaults to the bot’s id, the mode follows from what is given', () => {

@@ -1,6 +1,7 @@
 /** Options of the web chat, checked at construction: unknown names and impossible values are refused by name. */
 import { randomBytes } from 'node:crypto'
 import {
+  checkedFor,
   ConfigError,
   describeValue,
   parseDuration,
@@ -121,6 +122,10 @@ const TYPES = [
 
 /** @throws ConfigError that names the option, the value given and what is accepted. */
 export function checkOptions(options: WebchatOptions): CheckedOptions {
+  return checkedFor('WebchatProvider', () => check(options))
+}
+
+function check(options: WebchatOptions): CheckedOptions {
   refuseUnknownOptions('WebchatProvider', options, KNOWN)
   const rate = options.rateLimit ?? {}
   refuseUnknownOptions('WebchatProvider rateLimit', rate, ['burst', 'perMinute'])

@@ -18,6 +18,19 @@ export function refuseUnknownOptions(owner: string, options: object, known: read
   }
 }
 
+/**
+ * Runs the checks of one owner's options, so that what they refuse says whose option it was: an application has many.
+ * @param owner what the options belong to, such as `RedisStore`.
+ */
+export function checkedFor<T>(owner: string, read: () => T): T {
+  try {
+    return read()
+  } catch (error) {
+    if (!(error instanceof ConfigError) || !error.message.startsWith('Option "')) throw error
+    throw new ConfigError(error.message.replace('Option', `${owner} option`), error.details, error.cause)
+  }
+}
+
 /** The name in `known` that `name` is most likely a slip of, if any is near enough. */
 export function nearestName(name: string, known: readonly string[]): string | undefined {
   if (known.length === 0) return undefined

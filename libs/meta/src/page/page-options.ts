@@ -1,5 +1,5 @@
 /** Options of the transports for Messenger and Instagram, checked at construction. */
-import { refuseUnknownOptions, requireOneOf, requireText } from '@botmesh/core'
+import { checkedFor, refuseUnknownOptions, requireOneOf, requireText } from '@botmesh/core'
 import {
   GRAPH_OPTIONS,
   readGraphOptions,
@@ -27,15 +27,22 @@ export interface PageSettings extends CommonSettings {
   onReceipt: PageOptions['onReceipt']
 }
 
-/**
- * @param from.owner the provider's class, for errors.
- * @param from.idOption the option that holds the account's id, and what it is.
- * @throws ConfigError that names the option; never with a secret's value.
- */
-export function readPageOptions(
-  options: PageOptions,
-  from: { owner: string; platform: PagePlatform; idOption: string; idMeaning: string },
-): PageSettings {
+/** Which transport's options they are. */
+export interface PageOwner {
+  /** The provider's class, for errors. */
+  owner: string
+  platform: PagePlatform
+  /** The option that holds the account's id, and what that is. */
+  idOption: string
+  idMeaning: string
+}
+
+/** @throws ConfigError that names the option; never with a secret's value. */
+export function readPageOptions(options: PageOptions, from: PageOwner): PageSettings {
+  return checkedFor(from.owner, () => read(options, from))
+}
+
+function read(options: PageOptions, from: PageOwner): PageSettings {
   const { owner, platform, idOption, idMeaning } = from
   refuseUnknownOptions(owner, options, [idOption, 'longText', 'edits', 'onReceipt', ...GRAPH_OPTIONS])
   const accountId = requireText(
