@@ -25,7 +25,7 @@ export {
   type Delivery,
   type DeliveryOutcome,
 } from './runtime/deliver-in-order.js'
-export { wasNeverSent, networkCodeOf } from './runtime/network-failure.js'
+export { wasNeverSent, networkCodeOf, networkReasonOf } from './runtime/network-failure.js'
 export { readBounded } from './runtime/read-bounded.js'
 
 // For driver authors: a coordinator is `new SessionCoordinator({ backend, … })` over an implementation of this port.

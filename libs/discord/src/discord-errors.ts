@@ -3,7 +3,7 @@
  * connection, whether to try again. No error of discord.js leaves this package as it is: they carry the request with
  * its address, which holds the token of an interaction.
  */
-import { networkCodeOf, SendError, wasNeverSent } from '@botmesh/core'
+import { networkReasonOf, SendError, wasNeverSent } from '@botmesh/core'
 import { DiscordAPIError, HTTPError, RateLimitError } from 'discord.js'
 
 export type ConnectionFailure =
@@ -21,7 +21,7 @@ export function judgeConnection(error: unknown): ConnectionFailure {
     return { kind: 'unreachable', reason: `Discord answered ${error.status}` }
   }
   if (error instanceof HTTPError) return { kind: 'unreachable', reason: `Discord answered ${error.status}` }
-  return { kind: 'unreachable', reason: `network failure (${networkCodeOf(error) ?? 'no answer in time'})` }
+  return { kind: 'unreachable', reason: `network failure (${networkReasonOf(error) ?? 'no answer in time'})` }
 }
 
 const ADVICE_FOR_TOKEN =
@@ -106,7 +106,7 @@ function serverFailure(what: string, status: number, context: SendFailureContext
 
 function networkFailure(what: string, error: unknown, context: SendFailureContext, cause: Error): SendError {
   const { provider } = context
-  const code = networkCodeOf(error)
+  const code = networkReasonOf(error)
   if (!context.started || wasNeverSent(error)) {
     return new SendError(
       `Discord could not be reached for ${what} (${code ?? 'not begun'}).`,

@@ -2,7 +2,7 @@
  * Calls of Meta's Graph API, shared by WhatsApp, Messenger and Instagram: one place for the deadline,
  * for the meaning of errors and for keeping the token out of every error and log.
  */
-import { networkCodeOf, readBounded, SendError, wasNeverSent, type Clock } from '@botmesh/core'
+import { networkCodeOf, networkReasonOf, readBounded, SendError, wasNeverSent, type Clock } from '@botmesh/core'
 import { z } from 'zod'
 import { judgeGraphError, saysEnough } from './graph-errors.js'
 import type { CommonSettings } from './graph-options.js'
@@ -127,8 +127,8 @@ export class GraphClient {
       return { response, content: await read(response) }
     } catch (error) {
       if (deadline.signal.aborted) throw this.failure(call, `no answer within ${limitMs} ms`)
-      const code = networkCodeOf(error) ?? 'unknown'
-      throw this.failure(call, `network failure (${code}) at ${new URL(url).host}`, error)
+      const why = networkReasonOf(error) ?? 'unknown'
+      throw this.failure(call, `network failure (${why}) at ${new URL(url).host}`, error)
     } finally {
       timer.cancel()
     }

@@ -3,7 +3,7 @@
  * and when to try again. No error of grammY leaves this package as it is: those of the network carry the address,
  * and the address carries the token.
  */
-import { networkCodeOf, SendError, wasNeverSent } from '@botmesh/core'
+import { networkReasonOf, SendError, wasNeverSent } from '@botmesh/core'
 import { GrammyError, HttpError } from 'grammy'
 
 /** Why the connection does not work. */
@@ -19,7 +19,10 @@ export type ConnectionFailure =
 
 export function judgeConnection(error: unknown): ConnectionFailure {
   if (!(error instanceof GrammyError)) {
-    return { kind: 'unreachable', reason: `network failure (${networkCodeOf(error) ?? 'no answer in time'})` }
+    return {
+      kind: 'unreachable',
+      reason: `network failure (${networkReasonOf(error) ?? 'no answer in time'})`,
+    }
   }
   const reason = `Telegram answered ${error.error_code}: ${error.description}`
   switch (error.error_code) {
@@ -53,7 +56,7 @@ export function toSendError(provider: string, method: string, error: unknown, to
       cause,
     )
   }
-  const code = error instanceof HttpError ? networkCodeOf(error) : undefined
+  const code = error instanceof HttpError ? networkReasonOf(error) : undefined
   return wasNeverSent(error)
     ? new SendError(
         `Telegram could not be reached for ${method} (${code}).`,

@@ -36,6 +36,29 @@ export function networkCodeOf(error: unknown): string | undefined {
   return codesOf(error)[0]
 }
 
+const UNTRUSTED =
+  'the certificate is not trusted: check the address, or name its authority in NODE_EXTRA_CA_CERTS'
+const EXPIRED = 'the certificate is out of date, or the clock of this machine is wrong'
+/** What to do about failures that do not mend themselves. */
+const ADVICE: Readonly<Record<string, string>> = {
+  DEPTH_ZERO_SELF_SIGNED_CERT: UNTRUSTED,
+  SELF_SIGNED_CERT_IN_CHAIN: UNTRUSTED,
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: UNTRUSTED,
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: UNTRUSTED,
+  ERR_TLS_CERT_ALTNAME_INVALID: 'the certificate is that of another host: check the address',
+  CERT_HAS_EXPIRED: EXPIRED,
+  CERT_NOT_YET_VALID: EXPIRED,
+  EPROTO: 'no TLS is spoken there: check the address and its port',
+  ENOTFOUND: 'there is no such host: check the address',
+}
+
+/** The code of a network error with what to do about it, for messages; undefined if it has no code. */
+export function networkReasonOf(error: unknown): string | undefined {
+  const code = networkCodeOf(error)
+  const advice = code === undefined ? undefined : ADVICE[code]
+  return advice === undefined ? code : `${code}: ${advice}`
+}
+
 /** Codes of an error or, if it has none, of what it wraps: `cause`, grammY's `error`, the members of an aggregate. */
 function codesOf(error: unknown, depth = 0): string[] {
   if (typeof error !== 'object' || error === null || depth > 4) return []
