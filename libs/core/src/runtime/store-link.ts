@@ -25,11 +25,23 @@ const ROLLED_BACK_MS = 10_000
 const LOST_TRIES = 3
 const LOST_MS = 2000
 const OPEN_PAUSE_MS = 100
+/** How long `close` waits for an opening under way, whose server may say nothing. */
+const CLOSE_MS = 2000
+
+/** Ends when it is connected, refused or out of time; or when `close` ends it. */
+interface Opening<Connection> {
+  readonly result: Promise<Connection>
+  /** No further attempt is made. */
+  ending: boolean
+  /** Nobody waits for the attempt under way any more. */
+  abandoned: boolean
+  abandon(): void
+}
 
 /** `Connection`: what a call works on once the store is open. */
 export abstract class StoreLink<Connection, Options extends StoreLinkOptions = StoreLinkOptions> {
   private opened: Connection | null = null
-  private opening: Promise<Connection> | null = null
+  private opening: Opening<Connection> | null = null
   private closing: Promise<void> | null = null
 
   constructor(readonly options: Options) {}
@@ -49,10 +61,9 @@ export abstract class StoreLink<Connection, Options extends StoreLinkOptions = S
     await this.connection()
   }
 
-  /** Waits for the calls under way. Idempotent; a later call opens again. */
+  /** Waits for the calls under way, and for an opening at most 2 s. Idempotent; a later call opens again. */
   async close(): Promise<void> {
-    // Whoever opened is told of a failure; here it only matters that it is over.
-    await this.opening?.catch(() => undefined)
+    await this.endOpening()
     const { opened } = this
     this.opened = null
     if (opened) this.closing = this.disconnect(opened)
@@ -87,15 +98,41 @@ export abstract class StoreLink<Connection, Options extends StoreLinkOptions = S
     }
   }
 
-  private async connection(): Promise<Connection> {
-    if (this.opened) return this.opened
-    this.opening ??= this.openOnce().finally(() => {
-      this.opening = null
-    })
-    return this.opening
+  private async endOpening(): Promise<void> {
+    const { opening } = this
+    if (!opening) return
+    opening.ending = true
+    const timer = this.options.clock.setTimeout(() => opening.abandon(), CLOSE_MS)
+    // Whoever opened is told of a failure; here it only matters that it is over.
+    await opening.result.catch(() => undefined)
+    timer.cancel()
   }
 
-  private async openOnce(): Promise<Connection> {
+  private async connection(): Promise<Connection> {
+    if (this.opened) return this.opened
+    this.opening ??= this.begin()
+    return this.opening.result
+  }
+
+  private begin(): Opening<Connection> {
+    let tell: (reason: Error) => void = () => undefined
+    const left = new Promise<never>((_, reject) => (tell = reject))
+    const state = { ending: false, abandoned: false }
+    const result = Promise.race([this.openOnce(state), left]).finally(() => {
+      if (this.opening === opening) this.opening = null
+    })
+    const opening: Opening<Connection> = Object.assign(state, {
+      result,
+      abandon: () => {
+        state.abandoned = true
+        const reason = new Error('it was closed before the server had answered')
+        tell(this.failure('open', undefined, reason))
+      },
+    })
+    return opening
+  }
+
+  private async openOnce(state: Pick<Opening<Connection>, 'ending' | 'abandoned'>): Promise<Connection> {
     await this.closing
     const { clock, startTimeoutMs, logger } = this.options
     const { title, place } = this.server
@@ -103,16 +140,19 @@ export abstract class StoreLink<Connection, Options extends StoreLinkOptions = S
     for (let told = false; ; told = true) {
       try {
         const connection = await this.connect()
-        this.opened = connection
+        // Too late: nobody would close it.
+        if (state.abandoned) await this.disconnect(connection).catch(() => undefined)
+        else this.opened = connection
         return connection
       } catch (error) {
         const { sort } = this.judge(error)
-        const worthIt = sort === 'lost' || sort === 'again'
+        const worthIt = (sort === 'lost' || sort === 'again') && !state.ending
         if (!worthIt || clock.monotonic() + OPEN_PAUSE_MS > deadline) {
           throw this.failure('open', undefined, error)
         }
         if (!told) logger.warn({ err: error, place }, `${title} cannot be reached yet`)
         await this.pause(OPEN_PAUSE_MS)
+        if (state.ending) throw this.failure('open', undefined, error)
       }
     }
   }

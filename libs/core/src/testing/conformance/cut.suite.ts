@@ -1,6 +1,6 @@
 /**
  * A store whose connections are cut in the middle of calls, and whose server is killed and started again: what was
- * answered is there, nothing is there twice, errors are typed and retryable, and no new store is needed (scenario 30).
+ * answered is there, nothing is there twice, errors are typed and retryable, and no new store is needed (S1).
  */
 import { StoreError, type BotmeshError } from '../../contracts/errors.js'
 import type { Duration } from '../../contracts/coordinator.js'
@@ -53,7 +53,7 @@ export function cutSuite({ describe, it, expect }: TestApi, fixture: CutFixture)
   }
   describe(`${fixture.name}: faults`, () => {
     it(
-      'scenario 30: connections reset at any moment: every commit lands once',
+      'S1: connections reset at any moment: every commit lands once',
       on(async (bed) => {
         const store = bed.store()
         await store.open?.()
@@ -77,7 +77,7 @@ export function cutSuite({ describe, it, expect }: TestApi, fixture: CutFixture)
     )
 
     it(
-      'scenario 30: a reply that was lost with its connection is answered by the receipt, not by "refused"',
+      'S1: a reply that was lost with its connection is answered by the receipt, not by "refused"',
       on(async (bed) => {
         const store = bed.store()
         await store.openState('k', 7)
@@ -95,7 +95,7 @@ export function cutSuite({ describe, it, expect }: TestApi, fixture: CutFixture)
     )
 
     it(
-      'scenario 30: while the server is away calls fail with a retryable error, afterwards they work',
+      'S1: while the server is away calls fail with a retryable error, afterwards they work',
       on(async (bed) => {
         const store = bed.store()
         await store.setCheckpoint('k', testCheckpoint('1:1'))
@@ -112,7 +112,7 @@ export function cutSuite({ describe, it, expect }: TestApi, fixture: CutFixture)
     )
 
     it(
-      'scenario 30: the server is killed and restarted in the middle of traffic: nothing answered is lost, nothing is there twice',
+      'S1: the server is killed and restarted in the middle of traffic: nothing answered is lost, nothing is there twice',
       on(async (bed) => {
         const store = bed.store()
         await store.open?.()
@@ -145,6 +145,27 @@ export function cutSuite({ describe, it, expect }: TestApi, fixture: CutFixture)
         expect(error instanceof StoreError).toBe(true)
         bed.line.reset()
         bed.line.heal()
+        expect((await store.getCheckpoint('k'))?.revision).toBe('1:1')
+      }),
+    )
+
+    it(
+      'a server that answers nothing does not hold up a close while the store opens; later it opens again',
+      on(async (bed) => {
+        const store = bed.store({ startTimeoutMs: 60_000 })
+        bed.line.blackhole()
+        const opened = Promise.resolve(store.open?.()).then(
+          () => undefined,
+          (reason: unknown) => reason,
+        )
+        await bed.pass(50)
+        const began = performance.now()
+        await store.close?.()
+        expect(performance.now() - began).toBeLessThan(5000)
+        expect((await opened) instanceof StoreError).toBe(true)
+        bed.line.reset()
+        bed.line.heal()
+        await store.setCheckpoint('k', testCheckpoint('1:1'))
         expect((await store.getCheckpoint('k'))?.revision).toBe('1:1')
       }),
     )
