@@ -11,6 +11,8 @@ import type { Script } from './scripts.js'
 /** Longest that one node is tried before the others are asked again who serves the slot. */
 const ONE_SERVER_MS = 1500
 const AGAIN_MS = 25
+/** Longest pause between two nodes that each name the other. */
+const ASTRAY_MS = 400
 /** Shortest attempt that is worth while. */
 const LEAST_MS = 100
 
@@ -129,6 +131,7 @@ export class ClusterLine implements Line {
   private async led<T>(timeoutMs: number, run: (link: RedisLink, leftMs: number) => Promise<T>): Promise<T> {
     const { clock } = this.lines
     const until = clock.monotonic() + timeoutMs
+    let moves = 0
     for (;;) {
       const connection = this.current
       if (!connection) throw this.unreachable()
@@ -137,19 +140,36 @@ export class ClusterLine implements Line {
       } catch (error) {
         const lead = readLead(error)
         if (!lead || this.closed || clock.monotonic() >= until) throw error
-        await this.lead(lead, connection, until - clock.monotonic())
+        if (lead === 'later') await this.later(until)
+        else await this.move(lead, connection, moves, until)
+        moves += lead === 'later' ? 0 : 1
       }
     }
   }
 
-  /** Goes where a node says, or waits a little. */
-  private async lead(lead: Lead, from: Connection, leftMs: number): Promise<void> {
+  private later(until: number): Promise<void> {
     this.lines.worry()
-    if (lead === 'later') return this.pause(Math.min(AGAIN_MS, leftMs))
-    this.lines.map.moved(this.options.slot, this.lines.map.reach(lead.host, lead.port, from.address))
+    return this.pause(Math.min(AGAIN_MS, until - this.lines.clock.monotonic()))
+  }
+
+  /**
+   * Goes where a node says. The first word is followed at once; who is sent on again waits before, ever longer: two nodes
+   * that name each other (a failover that one of them does not know of) are not to be asked without a pause.
+   */
+  private async move(to: ServerAddress, from: Connection, moves: number, until: number): Promise<void> {
+    const { clock, map } = this.lines
+    this.lines.worry()
+    if (moves > 0) {
+      const pauseMs = Math.min(ASTRAY_MS, AGAIN_MS * 2 ** (moves - 1))
+      await this.pause(Math.min(pauseMs, until - clock.monotonic()))
+      // Those who were asked meanwhile may know better.
+      if (this.current !== from) return
+    }
+    map.moved(this.options.slot, map.reach(to.host, to.port, from.address))
     this.follow()
+    const leftMs = until - clock.monotonic()
     // The connection may have just been begun.
-    if (this.current && !this.current.link.ready) await this.current.link.open(leftMs)
+    if (this.current && !this.current.link.ready && leftMs > 0) await this.current.link.open(leftMs)
   }
 
   private pause(ms: number): Promise<void> {
