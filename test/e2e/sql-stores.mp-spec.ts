@@ -1,6 +1,6 @@
 /**
  * Turns in Redis, data in PostgreSQL, MariaDB or a SQLite file: replicas as real processes that are killed and frozen
- * (S1, scenarios 3, 5, 6 and 30).
+ * (S1, scenarios 3, 5 and 6).
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -2,6 +2,8 @@
  * Runs TypeScript sources in a child process without a build, with SWC by .swcrc, as Jest does (decorator metadata
  * included, which type stripping and esbuild lack). Use: node --conditions=@botmesh/source --import <this file>.
  * What was transformed is kept in node_modules/.cache, by content.
+ *
+ * For a process that is of another release, ANOTHER_RELEASE is a JSON list of [file, text, text instead].
  */
 import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
@@ -14,6 +16,8 @@ import { isMainThread } from 'node:worker_threads'
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const CACHE = join(ROOT, 'node_modules/.cache/botmesh-swc')
 const CONFIG = join(ROOT, '.swcrc')
+/** @type {[file: string, before: string, after: string][]} */
+const CHANGES = JSON.parse(process.env['ANOTHER_RELEASE'] ?? '[]')
 
 // The hooks run in a thread of their own, which loads this same file.
 if (isMainThread) register(import.meta.url)
@@ -35,7 +39,8 @@ export async function load(url, context, next) {
 
 /** @param {string} path */
 async function transform(path) {
-  const [source, config] = await Promise.all([readFile(path, 'utf8'), readFile(CONFIG, 'utf8')])
+  const [text, config] = await Promise.all([readFile(path, 'utf8'), readFile(CONFIG, 'utf8')])
+  const source = released(path, text)
   const kept = join(CACHE, `${createHash('sha256').update(`${config}\n${path}\n${source}`).digest('hex')}.js`)
   try {
     return await readFile(kept, 'utf8')
@@ -49,4 +54,10 @@ async function transform(path) {
   await writeFile(unfinished, code)
   await rename(unfinished, kept)
   return code
+}
+
+/** @param {string} path @param {string} source */
+function released(path, source) {
+  const here = CHANGES.filter(([file]) => path === join(ROOT, file))
+  return here.reduce((text, [, before, after]) => text.replaceAll(before, after), source)
 }

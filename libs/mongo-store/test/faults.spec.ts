@@ -65,7 +65,7 @@ async function onDouble(test: (store: MongoStore) => Promise<void>): Promise<voi
 
 const NOT_PRIMARY = { code: 10107, codeName: 'NotWritablePrimary', labels: ['RetryableWriteError'] }
 
-describe('scenario 30: what a replica set answers while it changes its primary', () => {
+describe('S1: what a replica set answers while it changes its primary', () => {
   it('a write that was carried out and whose connection was lost is recognised when it comes again', () =>
     onDouble(async (store) => {
       double.failNext({ command: 'insert', error: 'cut', applied: true })

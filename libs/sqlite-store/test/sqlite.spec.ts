@@ -50,7 +50,7 @@ function refusal(make: () => unknown): ConfigError {
   throw new Error('Nothing was refused.')
 }
 
-describe('scenario 28: options of SQLiteStore', () => {
+describe('bad input: options of SQLiteStore', () => {
   it('unknown, missing and impossible ones are refused by name', () => {
     const make = (options: object) => () => new SQLiteStore(options)
     expect(refusal(make({ pathh: 'x.db' })).message).toMatch(/no option "pathh".*did you mean "path"/)

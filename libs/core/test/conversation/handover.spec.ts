@@ -161,7 +161,7 @@ describe('H1–H5: flows that are forwarded', () => {
     expect(world.checkpoint).toMatchObject({ ttlMs: 300_000, wait: { timeoutMs: 60_000 } })
   })
 
-  it('H2: a flow that has changed goes to the fallback with `changed`, a persistent one only if its step is gone', async () => {
+  it('H2, scenario 29: a flow that has changed goes to the fallback with `changed`, a persistent one only if its step is gone', async () => {
     const world = new World()
     const options = { forward: true, markers: true, fallback: 'notify' } as const
     const before: Define = (registry) => {

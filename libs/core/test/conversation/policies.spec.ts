@@ -17,7 +17,7 @@ import { endingOf, markerDue, ttlOf, withholdsAck, type AnswerHeld } from '../..
 
 const BOTH = [true, false] as const
 
-describe('H2: fingerprints', () => {
+describe('H2, scenario 29: fingerprints', () => {
   const steps: StepShape[] = [
     { name: 'a', kind: 'step' },
     { name: 'b', kind: 'ask' },
