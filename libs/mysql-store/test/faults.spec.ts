@@ -1,11 +1,14 @@
-/** MariaDB that is cut off, silent, killed and restarted; and what is refused at start. A server of its own. */
+/**
+ * MariaDB that is cut off, silent, killed and restarted; and what is refused at start. A server of its own. Where
+ * MYSQL_URL is given the line to that server is cut too, but it is nobody's to kill.
+ */
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { beforeAll, describe, expect, it } from '@jest/globals'
 import { createPool as createCallbackPool } from 'mysql2'
-import { createConnection, createPool } from 'mysql2/promise'
-import { rejection } from '@botmesh/core/testing'
-import { serverSuite, testCheckpoint } from '@botmesh/sql-store/testing'
+import { createConnection, createPool, type RowDataPacket } from 'mysql2/promise'
+import { cutSuite, rejection } from '@botmesh/core/testing'
+import { serverSuite, storesOf, testCheckpoint } from '@botmesh/sql-store/testing'
 import { freePort, startFaultProxy, startMariaDb, type ServerInstance } from '../../../test/support/index.js'
 import { startReplicas } from '../../../test/support/store-replicas.js'
 import { MySQLStore, type MySQLStoreOptions } from '../src/index.js'
@@ -26,10 +29,13 @@ beforeAll(async () => {
   }
 }, 60_000)
 
-async function asAdmin(...statements: string[]): Promise<void> {
+/** @returns the rows of the last one, if it has rows. */
+async function asAdmin(...statements: string[]): Promise<Record<string, unknown>[]> {
   const connection = await createConnection({ uri: server.url })
-  for (const statement of statements) await connection.query(statement)
+  let rows: unknown
+  for (const statement of statements) [rows] = await connection.query<RowDataPacket[]>(statement)
   await connection.end()
+  return Array.isArray(rows) ? rows : []
 }
 
 async function refusal(options: MySQLStoreOptions): Promise<Error> {
@@ -69,14 +75,42 @@ serverSuite(
     limited: {
       login: { user: 'limited', password: SECRET, database: 'guarded' },
       said: /lacks a right \(CREATE command denied.*CREATE and INDEX once/,
-      grant: () =>
-        asAdmin(...USERS.map((user) => `grant select, insert, update, delete on guarded.* to ${user}`)),
+      grant: async () => {
+        await asAdmin(...USERS.map((user) => `grant select, insert, update, delete on guarded.* to ${user}`))
+      },
     },
     owner: { database: 'guarded' },
+    execute: asAdmin,
     startReplicas: (url, prefix, count) =>
       startReplicas(new URL('./replica.ts', import.meta.url), url, prefix, count),
   },
 )
+
+const given = process.env['MYSQL_URL'] ?? ''
+if (given !== '') {
+  cutSuite(
+    { describe, it, expect },
+    {
+      name: 'MySQLStore on the server of MYSQL_URL',
+      bed: async () => {
+        const line = await startFaultProxy({ to: given })
+        const common = { prefix: freshPrefix(), connections: 4, callTimeoutMs: 1000 }
+        const stores = storesOf<MySQLStoreOptions, MySQLStore>(make, common)
+        return {
+          store: (options = {}) => stores.store({ url: line.url, ...options }),
+          witness: () => stores.store({ url: given }),
+          line,
+          restart: () => Promise.resolve(line.reset()),
+          pass: (ms) => sleep(ms),
+          close: async () => {
+            await stores.close()
+            await line.stop()
+          },
+        }
+      },
+    },
+  )
+}
 
 describe('a pool that is given', () => {
   it('of either form is used with its own settings and is not closed', async () => {

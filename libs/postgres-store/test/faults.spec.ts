@@ -36,11 +36,14 @@ beforeAll(async () => {
   await asAdmin(`create role limited login password '${SECRET}'`)
 }, 60_000)
 
-async function asAdmin(...statements: string[]): Promise<void> {
+/** @returns the rows of the last one. */
+async function asAdmin(...statements: string[]): Promise<Record<string, unknown>[]> {
   const client = new Client({ connectionString: server.url })
   await client.connect()
-  for (const statement of statements) await client.query(statement)
+  let rows: Record<string, unknown>[] = []
+  for (const statement of statements) rows = (await client.query<Record<string, unknown>>(statement)).rows
   await client.end()
+  return rows
 }
 
 const freshPrefix = (): string => `f${randomUUID().replaceAll('-', '')}`
@@ -63,13 +66,15 @@ serverSuite(
     limited: {
       login: { user: 'limited', password: SECRET },
       said: /lacks a right \(permission denied for schema public\).*CREATE/,
-      grant: () =>
-        asAdmin(
+      grant: async () => {
+        await asAdmin(
           `grant select, insert, update, delete on all tables in schema public to limited`,
           `grant usage on all sequences in schema public to limited`,
-        ),
+        )
+      },
     },
     owner: {},
+    execute: asAdmin,
     startReplicas: (url, prefix, count) =>
       startReplicas(new URL('./replica.ts', import.meta.url), url, prefix, count),
   },

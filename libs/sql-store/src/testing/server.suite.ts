@@ -9,11 +9,15 @@ import {
   type CutLine,
   type TestApi,
 } from '@botmesh/core/testing'
+import { SCHEMA_VERSION } from '../migrations.js'
 import type { ServerOptions } from '../server-options.js'
 import type { SqlStore } from '../sql-store.js'
 
 /** Options as a caller without types may give them. */
 type Options = Omit<ServerOptions<unknown>, 'prefix'> & { prefix?: unknown; [other: string]: unknown }
+
+/** That start together. */
+const PROCESSES = 4
 
 export interface Login {
   user: string
@@ -44,13 +48,15 @@ export interface ServerFixture {
   /** Kills the server and starts it again, its data kept. */
   restart: () => Promise<void>
   pass: (ms: number) => Promise<void>
+  /** Runs a statement beside the stores, as an administrator would. */
+  execute: (statement: string) => Promise<Record<string, unknown>[]>
   /** Starts processes that each open a store and write a checkpoint for a chat of their own, `chat <n>`. */
   startReplicas: (url: string, prefix: string, count: number) => Promise<void>
 }
 
 export function serverSuite(api: TestApi, fixture: ServerFixture): void {
   cutSuite(api, { name: fixture.name, bed: () => cutBed(fixture) })
-  api.describe(`${fixture.name}: scenario 28: what is refused at start`, () => {
+  api.describe(`${fixture.name}: bad input: what is refused at start`, () => {
     optionTests(api, fixture)
     serverTests(api, fixture)
   })
@@ -153,14 +159,18 @@ function serverTests({ it, expect }: TestApi, fixture: ServerFixture): void {
 
 function replicaTests(
   { it, expect }: TestApi,
-  { make, url, freshPrefix, startReplicas }: ServerFixture,
+  { make, url, freshPrefix, startReplicas, execute }: ServerFixture,
 ): void {
   it('S1: processes that start together migrate once, and all of them work', async () => {
     const prefix = freshPrefix()
-    await startReplicas(url(), prefix, 3)
+    await startReplicas(url(), prefix, PROCESSES)
     const store = make({ url: url(), prefix })
-    for (const n of [0, 1, 2]) expect((await store.getCheckpoint(`chat ${n}`))?.revision).toBe('1:1')
+    for (let n = 0; n < PROCESSES; n += 1)
+      expect((await store.getCheckpoint(`chat ${n}`))?.revision).toBe('1:1')
     await store.close()
+    const rows = await execute(`select version from ${prefix}_migrations order by version`)
+    const versions = Array.from({ length: SCHEMA_VERSION }, (_, n) => n + 1)
+    expect(rows.map(({ version }) => Number(version))).toEqual(versions)
   })
 }
 
