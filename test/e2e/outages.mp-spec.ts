@@ -51,7 +51,7 @@ describe('scenario 8, Z1: the connections that grants are pushed on are cut agai
   }
 
   it(
-    'hand-offs get slower, bounded by the fall-back, none is stuck; then they are fast again and no channel is left',
+    'hand-offs stay within the fall-back, none is stuck; then they are fast again and no channel is left',
     async () => {
       const redis = await startRedis()
       const server = client(redis.url)
@@ -62,19 +62,21 @@ describe('scenario 8, Z1: the connections that grants are pushed on are cut agai
       const both = async () => (await channels()).length === 2
       await waitFor(both, { what: 'each replica listens to a channel of its own' })
       const before = await channels()
-      const pushed = await fastest(crew, a, b)
-      expect(pushed).toBeLessThan(POLL_MS / 8)
+      expect(await fastest(crew, a, b)).toBeLessThan(POLL_MS / 8)
 
       let cutting = true
+      let connections = 0
       const cut = async () => {
-        for (; cutting; await delay(10)) await server.call('CLIENT', 'KILL', 'TYPE', 'pubsub')
+        for (; cutting; await delay(10))
+          connections += Number(await server.call('CLIENT', 'KILL', 'TYPE', 'pubsub'))
       }
       const cuts = cut()
       const polled = [...(await handOffs(crew, b, a)), ...(await handOffs(crew, a, b))]
       expect(Math.max(...polled)).toBeLessThan(POLL_MS + leaseMs / 3)
-      expect(median(polled)).toBeGreaterThan(pushed)
       cutting = false
       await cuts
+      // Each replica's more than once: they came back and were cut again.
+      expect(connections).toBeGreaterThan(4)
 
       await waitFor(both, { what: 'both listen again' })
       expect(await fastest(crew, b, a)).toBeLessThan(POLL_MS / 8)
