@@ -32,6 +32,7 @@ export function barChart({ title, subtitle, unit, rows }) {
   const labels = Math.max(100, ...rows.map(({ label }) => label.length * LETTER)) + 24
   const most = Math.max(...rows.map(({ value, high }) => high ?? value)) || 1
   const scale = (WIDTH - labels - VALUES) / most
+  const spreads = rows.some(({ high }) => high !== undefined)
   const height = TOP + rows.length * ROW + 40
   const says = rows.map(({ label, value }) => `${label} ${readable(value)} ${unit}`).join('; ')
   const kinds = KINDS.filter(({ kind }) => rows.some((row) => row.kind === kind))
@@ -46,7 +47,7 @@ export function barChart({ title, subtitle, unit, rows }) {
     `<rect width="${WIDTH}" height="${height}" fill="#fff"/>`,
     `<text x="12" y="26" font-size="16" font-weight="bold">${escape(title)}</text>`,
     `<text x="12" y="46">${escape(subtitle)}</text>`,
-    `<text x="12" y="66">${escape(unit)}: median of the rounds; the line goes from the least to the most</text>`,
+    `<text x="12" y="66">${escape(unit)}${spreads ? ': median of the rounds; the line goes from the least to the most' : ''}</text>`,
     ...rows.flatMap((row, n) => bar(row, { top: TOP + n * ROW, labels, scale })),
     ...kinds.flatMap(({ fill, says: meaning }, n) => [
       `<rect x="${labels + n * 150}" y="${height - 26}" width="14" height="14" fill="${fill}" stroke="#000"/>`,

@@ -1,8 +1,11 @@
 /** What the report says of one benchmark: its conditions, a chart and a table for each group, and the requirements. */
 import { readable } from './chart.mjs'
 import { CONTENDERS } from './contenders.mjs'
+import { TOPICS } from './topics.mjs'
 
 const fileOf = (key, kind, n) => `${key.replace(' ', '-')}-${kind}${n}.svg`
+/** Disturbed less than rates by what else runs on the machine. */
+const CPU = 'µs of processor time a turn, Redis and clients together'
 const row = (cells) => `| ${cells.join(' | ')} |`
 const table = (head, rows) => [row(head), row(head.map(() => '---')), ...rows.map(row)].join('\n')
 /** Two digits after the point are too few for ratios of a hundredth. */
@@ -21,6 +24,15 @@ export function chartsOf(key, { letter, title, groups, figures }) {
         })),
       },
     ]),
+    ...groups.map((group, n) => [
+      fileOf(key, 'cost', n + 1),
+      {
+        ...{ title: short, subtitle: group.title, unit: CPU },
+        rows: group.rows.map(({ label, redisUs, clientUs, ours, excludes }) => ({
+          ...{ label, value: redisUs + clientUs, kind: ours ? 'ours' : excludes ? 'other' : 'loose' },
+        })),
+      },
+    ]),
     ...figures.map(({ title: one, unit, rows }, n) => [
       fileOf(key, 'figures', n + 1),
       {
@@ -31,6 +43,10 @@ export function chartsOf(key, { letter, title, groups, figures }) {
     ]),
   ]
 }
+
+/** Says that there are no figures, and how to get them. */
+export const missing = (letter) =>
+  `### (${letter}) ${TOPICS[letter]}\n\nNot among these results: \`node bench/run.mjs --only ${letter} --json bench/results/latest.json --report\`.`
 
 export function section(key, entry) {
   const { letter, title, conditions, groups, figures, verdicts } = entry
@@ -57,6 +73,7 @@ export function section(key, entry) {
 function rateTable(key, { title, rows }, n) {
   return [
     `![${title}, turns a second](charts/${fileOf(key, 'rates', n + 1)})`,
+    `![${title}, ${CPU}](charts/${fileOf(key, 'cost', n + 1)})`,
     table(
       [
         title,

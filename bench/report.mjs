@@ -13,7 +13,8 @@ import { parseArgs } from 'node:util'
 import { format, resolveConfig } from 'prettier'
 import { barChart } from './chart.mjs'
 import { readResults } from './record.mjs'
-import { chartsOf, section } from './report-sections.mjs'
+import { chartsOf, missing, section } from './report-sections.mjs'
+import { TOPICS } from './topics.mjs'
 
 const HERE = dirname(fileURLToPath(import.meta.url))
 const BEGIN = '<!-- report: begin -->'
@@ -31,7 +32,12 @@ export async function writeReport(file, folder = HERE) {
     if (old.endsWith('.svg') && !drawn.has(old)) await rm(join(charts, old))
   for (const [name, chart] of drawn) await writeFile(join(charts, name), barChart(chart))
 
-  const tables = entries.map(([key, entry]) => section(key, entry)).join('\n\n')
+  const tables = [
+    ...entries.map(([key, entry]) => section(key, entry)),
+    ...Object.keys(TOPICS)
+      .filter((letter) => !(letter in benchmarks))
+      .map(missing),
+  ].join('\n\n')
   const document = join(folder, folder === HERE ? 'BENCHMARKS.md' : 'report.md')
   const text = folder === HERE ? await readFile(document, 'utf8') : `# Benchmarks\n\n${BEGIN}\n${END}\n`
   const [before, rest] = text.split(BEGIN)

@@ -1,11 +1,12 @@
 /**
  * A process whose chats speak once: takes and commits `chats` turns, each with an id of its own, and tells what its heap
- * and Redis hold before, at the most, and after all windows have passed. Run with --expose-gc.
+ * and Redis hold before, at the most, and after all windows have passed; with `remember`, before any has. Run with
+ * --expose-gc.
  */
 import { Redis } from 'ioredis'
 import { RedisStore } from '@botmesh/redis-store'
 
-const { port, prefix, chats, warmUp, dedupeMs, leaseMs } = JSON.parse(process.argv[2])
+const { port, prefix, chats, warmUp, dedupeMs, leaseMs, remember } = JSON.parse(process.argv[2])
 const IN_FLIGHT = 256
 const admin = new Redis(port, '127.0.0.1')
 const store = new RedisStore({ url: `redis://127.0.0.1:${port}`, prefix, dedupeMs })
@@ -49,11 +50,11 @@ async function settled(keys) {
 
 // Code, buffers and the like have their size afterwards.
 await speak(0, warmUp)
-await pause(2 * dedupeMs + 2 * leaseMs)
+if (!remember) await pause(2 * dedupeMs + 2 * leaseMs)
 const before = await look()
 await speak(warmUp, warmUp + chats)
 const most = await look()
-await settled(before.keys)
+if (!remember) await settled(before.keys)
 const after = await look()
 await coordinator.stop()
 await store.close()

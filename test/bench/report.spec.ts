@@ -45,11 +45,12 @@ describe('the report of the benchmarks', () => {
     expect(text).toMatch(/\| bullmq \(does not exclude\) +\| 8,000 +\| 7,000 – 9,000 .*\| 17 +\| 4 +\|/)
     expect(text).toMatch(/\| \(b\) hand-off median \/ raw-push +\| ≤ 1\.40 +\| 1\.50 +\| missed +\|/)
     expect(text).toMatch(/\| \(b\) a ratio that is small +\| +\| 0\.012 +\|/)
+    expect(text).toMatch(/### \(a\) throughput.*\n\nNot among these results: `node bench\/run\.mjs --only a /)
   })
 
   it('shows each group in a chart that is well formed and can be read without eyes or colour', async () => {
     const { text, charts } = await report()
-    expect([...charts.keys()].toSorted()).toEqual(['b-figures1.svg', 'c-rates1.svg'])
+    expect([...charts.keys()].toSorted()).toEqual(['b-figures1.svg', 'c-cost1.svg', 'c-rates1.svg'])
     for (const [name, svg] of charts) {
       expect(text).toContain(`(charts/${name})`)
       expect(unbalanced(svg)).toEqual([])
