@@ -14,14 +14,18 @@ let writers: Writers<string>
 
 beforeEach(async () => {
   discord = await new DiscordDouble().listen()
-  const env = { DISCORD_ROOT: discord.apiRoot, DISCORD_TOKEN: TOKEN }
-  crew = new Crew({ leaseMs: LEASE_MS, durability: true, env })
+  crew = crewOf()
   writers = new Writers(write, repliesTo)
 })
 afterEach(() => {
   writers.stop()
   return discord.close()
 })
+
+function crewOf(more: Record<string, string> = {}): Crew {
+  const env = { DISCORD_ROOT: discord.apiRoot, DISCORD_TOKEN: TOKEN, ...more }
+  return new Crew({ leaseMs: LEASE_MS, durability: true, env })
+}
 
 /** Starts two and waits until one is connected. */
 async function startTwo(): Promise<{ leader: BotReplica; standby: BotReplica }> {
@@ -109,6 +113,33 @@ describe('scenario 18 in kind, P1: two replicas of a Discord bot', () => {
       await writers.areAnsweredOnce()
       await delay(1500)
       expect(discord.gateway.accepted).toBe(accepted)
+      oneConnectionAtATime()
+      expect(await crew.disband()).toEqual([])
+    },
+    MINUTE,
+  )
+
+  it(
+    'P3: Discord closes the leader’s session for good: down for providerDownMs it resigns, and the standby connects',
+    async () => {
+      crew = crewOf({ PROVIDER_DOWN_MS: '1000' })
+      const { leader, standby } = await startTwo()
+      await writers.ask()
+      await writers.areAnsweredOnce()
+      const { accepted, identified, resumed } = discord.gateway
+      const sessions = identified + resumed
+      discord.gateway.refuseWith = 4010
+      discord.gateway.close(4000)
+      await discord.until(({ gateway }) => gateway.accepted === accepted + 1 && gateway.open === 0)
+      discord.gateway.refuseWith = undefined
+      const down = performance.now()
+      await leader.next('follower', { where: ({ reason }) => reason === 'transport-down' })
+      await standby.next('leader')
+      expect(performance.now() - down).toBeLessThan(1000 + 1000)
+      // A session that Discord has ended is not resumed: what was written meanwhile went to nobody.
+      await discord.until(({ gateway }) => gateway.identified + gateway.resumed === sessions + 1)
+      await writers.ask()
+      await writers.areAnsweredOnce()
       oneConnectionAtATime()
       expect(await crew.disband()).toEqual([])
     },

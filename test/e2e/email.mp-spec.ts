@@ -22,6 +22,9 @@ class Gate {
   open = 0
   most = 0
   opened = 0
+  /** True: whoever calls is hung up on. */
+  private barred = false
+  private readonly within = new Set<() => void>()
   private constructor(private readonly server: Server) {}
 
   static async before(port: number): Promise<Gate> {
@@ -39,7 +42,22 @@ class Gate {
     this.server.close()
   }
 
+  /** Hangs up on the account, and on whoever calls until `unbar`. */
+  bar(): void {
+    this.barred = true
+    for (const end of this.within) end()
+  }
+
+  unbar(): void {
+    this.barred = false
+  }
+
   private admit(client: Socket, server: Socket): void {
+    if (this.barred) {
+      client.destroy()
+      server.destroy()
+      return
+    }
     this.open += 1
     this.opened += 1
     this.most = Math.max(this.most, this.open)
@@ -48,9 +66,11 @@ class Gate {
     const end = () => {
       if (!over) this.open -= 1
       over = true
+      this.within.delete(end)
       client.destroy()
       server.destroy()
     }
+    this.within.add(end)
     for (const [from, to] of [
       [client, server],
       [server, client],
@@ -75,10 +95,11 @@ afterEach(() => {
   gate.close()
 })
 
-function crewOf(options: Partial<EmailOptions> = {}): Crew {
+function crewOf(options: Partial<EmailOptions> = {}, more: Record<string, string> = {}): Crew {
   const imap = { ...system.imap, port: gate.port }
   const mail = { address, account: 'e2e', imap, smtp: system.smtp, checkMs: '5s', ...options }
-  return new Crew({ leaseMs: LEASE_MS, durability: true, env: { MAIL: JSON.stringify(mail) } })
+  const env = { MAIL: JSON.stringify(mail), ...more }
+  return new Crew({ leaseMs: LEASE_MS, durability: true, env })
 }
 
 /** Starts two and waits until one has the mailbox open. */
@@ -208,6 +229,25 @@ describe('scenario 24, P1: two replicas of a mailbox’s bot', () => {
       await waitFor(() => gate.open === 1, { what: 'it hangs up' })
       await mailIsAnswered()
       expect(gate.opened).toBe(opened)
+      expect(await crew.disband()).toEqual([])
+    },
+    MINUTE,
+  )
+
+  it(
+    'P3: the mailbox hangs up and stays away: down for providerDownMs the leader resigns, and the standby connects',
+    async () => {
+      crew = crewOf({}, { PROVIDER_DOWN_MS: '1000' })
+      const { leader, standby } = await startTwo()
+      gate.bar()
+      const down = performance.now()
+      await leader.next('follower', { where: ({ reason }) => reason === 'transport-down' })
+      gate.unbar()
+      await writers.ask()
+      await standby.next('leader')
+      expect(performance.now() - down).toBeLessThan(1000 + 1000)
+      await writers.areAnsweredOnce()
+      expect({ most: gate.most, open: gate.open }).toEqual({ most: 1, open: 1 })
       expect(await crew.disband()).toEqual([])
     },
     MINUTE,

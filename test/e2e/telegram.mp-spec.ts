@@ -15,14 +15,18 @@ let writers: Writers<number>
 
 beforeEach(async () => {
   telegram = await new TelegramApiDouble({ longestPollMs: LONGEST_POLL_MS }).listen()
-  const env = { TELEGRAM_ROOT: telegram.url, TELEGRAM_TOKEN: telegram.token }
-  crew = new Crew({ leaseMs: LEASE_MS, durability: true, env })
+  crew = crewOf()
   writers = new Writers(write, repliesTo)
 })
 afterEach(() => {
   writers.stop()
   return telegram.close()
 })
+
+function crewOf(more: Record<string, string> = {}): Crew {
+  const env = { TELEGRAM_ROOT: telegram.url, TELEGRAM_TOKEN: telegram.token, ...more }
+  return new Crew({ leaseMs: LEASE_MS, durability: true, env })
+}
 
 /** Starts two and waits until one polls. */
 async function startTwo(): Promise<{ leader: BotReplica; standby: BotReplica }> {
@@ -110,6 +114,29 @@ describe('scenario 18, P1: two replicas of a polling bot', () => {
       await writers.areAnsweredOnce()
       onePollerAtATime()
       expect(leader.told('leader')).toHaveLength(1)
+      expect(await crew.disband()).toEqual([])
+    },
+    MINUTE,
+  )
+
+  it(
+    'P3: Telegram ends the leader’s polling (409): down for providerDownMs it resigns, and the standby polls',
+    async () => {
+      crew = crewOf({ PROVIDER_DOWN_MS: '1000' })
+      const { leader, standby } = await startTwo()
+      await writers.ask()
+      await writers.areAnsweredOnce()
+      const description = 'Conflict: terminated by other getUpdates request'
+      telegram.failNext('getUpdates', { kind: 'error', code: 409, description })
+      // The pause after a conflict is two seconds at least: longer than the patience with a transport that is down.
+      await leader.next('log', { where: ({ text }) => text === 'polling pauses' })
+      const down = performance.now()
+      await writers.ask()
+      await leader.next('follower', { where: ({ reason }) => reason === 'transport-down' })
+      await standby.next('leader')
+      expect(performance.now() - down).toBeLessThan(1000 + 1000)
+      await writers.areAnsweredOnce()
+      onePollerAtATime()
       expect(await crew.disband()).toEqual([])
     },
     MINUTE,
