@@ -13,6 +13,6 @@ const config: Config = {
   testPathIgnorePatterns: ['/node_modules/', '/dist/'],
   globalSetup: '<rootDir>/test/packages/support/global-setup.mjs',
   globalTeardown: '<rootDir>/test/packages/support/global-teardown.mjs',
-  testTimeout: 180_000,
+  testTimeout: 300_000,
 }
 export default config

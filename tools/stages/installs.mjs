@@ -4,7 +4,7 @@
  */
 import { jest } from './jest.mjs'
 
-const LIMIT_MS = 15 * 60_000
+const LIMIT_MS = 30 * 60_000
 
 /** @returns {Promise<import('./run.mjs').Outcome>} */
 export function installs() {
