@@ -17,6 +17,9 @@ export function groundOf(server: PrivateRedis): Ground {
   return { place: { url: server.url }, wipe: async () => void (await server.admin.flushall()) }
 }
 
+/** On a set of servers, which leave a loaded machine less time for each heartbeat. */
+export const SEVERAL_SERVERS_LEASE_MS = 1500
+
 /** What the store suites may expect of Redis, however many servers it is. */
 export const STORE_GUARANTEES: StoreGuarantees = {
   ...{ conditional: true, state: true, journal: true, outbox: true, log: true, locks: true },

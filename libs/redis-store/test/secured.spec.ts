@@ -30,7 +30,7 @@ function rightsOf(stem: string, kind: 'single' | 'cluster'): string[] {
 /** Turns, a commit, a push, a log, a lock and a user: what a bot does with its store. */
 async function useAll(options: RedisOptions): Promise<void> {
   const store = new RedisStore(options)
-  const [a, b] = [0, 1].map(() => store.coordinator({ leaseMs: 1000, processId: randomUUID() }))
+  const [a, b] = [0, 1].map(() => store.coordinator({ leaseMs: 5000, processId: randomUUID() }))
   if (!a || !b) throw new Error('unreachable')
   try {
     const heard = new Promise<void>((resolve) => void store.log.subscribe('room', resolve))

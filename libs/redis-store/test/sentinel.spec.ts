@@ -6,7 +6,7 @@ import { Redis } from 'ioredis'
 import { ConfigError } from '@botmesh/core'
 import { onTestEnd, startRedisSentinels, type PrivateSentinels } from '../../../test/support/index.js'
 import { RedisCoordinator, RedisStore, type RedisOptions } from '../src/index.js'
-import { STORE_GUARANTEES, coordinationBed, storeBed, type Ground } from './beds.js'
+import { SEVERAL_SERVERS_LEASE_MS, STORE_GUARANTEES, coordinationBed, storeBed, type Ground } from './beds.js'
 
 let set: PrivateSentinels
 let admin: Redis
@@ -26,7 +26,7 @@ coordinatorSuite(
   {
     name: 'RedisCoordinator behind Sentinels',
     guarantees: { commits: true, pushes: true },
-    bed: async () => coordinationBed(ground),
+    bed: async () => coordinationBed(ground, { leaseMs: SEVERAL_SERVERS_LEASE_MS }),
     rounds: 40,
   },
 )

@@ -28,6 +28,9 @@ export interface StoreGuarantees {
 
 export type CompleteStore = Store & StateStore & LockStore
 
+/** Of `inTime`: slower machines fail. */
+const SLOWEST_MS = 8 * 300
+
 export interface StoreBed {
   /** Another client of the same data, as another process would have it. The first one when called first. */
   store(): Store
@@ -93,4 +96,27 @@ export function message(id: string, more: Partial<Message> = {}): Message {
 
 export function intent(key: string, more: Partial<OutboxEntry> = {}): OutboxEntry {
   return { v: 1, key, hash: `h-${key}`, content: { text: 'Hola' }, status: 'intended', ...more }
+}
+
+/**
+ * Plays what must not take longer than a time; again with twice of it while this machine is too slow for it.
+ * @param play gets the time and a wait for two thirds of it, and returns what it saw; it must be repeatable.
+ */
+export async function inTime<T>(
+  bed: StoreBed,
+  firstMs: number,
+  play: (ms: number, wait: () => Promise<void>) => Promise<T>,
+): Promise<T> {
+  for (let ms = firstMs; ; ms *= 2) {
+    const partMs = (ms * 2) / 3
+    let waitedMs = 0
+    const began = performance.now()
+    const seen = await play(ms, async () => {
+      waitedMs += partMs
+      await bed.pass(partMs)
+    })
+    // Then no two thirds have become a whole.
+    const intime = performance.now() - began - waitedMs < ms / 3
+    if (intime || ms >= SLOWEST_MS) return seen
+  }
 }

@@ -7,7 +7,7 @@
 import { ConfigError } from '../../contracts/errors.js'
 import type { LockStore } from '../../contracts/lock-store.js'
 import { sharedStateSuite } from './shared-state.suite.js'
-import { checkpoint, onStore, type StoreFixture } from './store-bed.js'
+import { checkpoint, inTime, onStore, type StoreFixture } from './store-bed.js'
 import { journalSuite } from './store-journal.suite.js'
 import { stateSuite } from './store-state.suite.js'
 import { timersSuite } from './store-timers.suite.js'
@@ -51,13 +51,17 @@ function checkpointTests({ it, expect }: TestApi, fixture: StoreFixture): void {
   it(
     'H1: an ephemeral checkpoint expires after its last write; others stay',
     onStore(fixture, async (store, bed) => {
-      await store.setCheckpoint('short', checkpoint('1:1', { ephemeral: true, ttlMs: 300 }))
-      await store.setCheckpoint('long', checkpoint('1:2', { ttlMs: 300 }))
-      await bed.pass(200)
-      await store.setCheckpoint('short', checkpoint('1:3', { ephemeral: true, ttlMs: 300 }))
-      await bed.pass(200)
-      expect((await store.getCheckpoint('short'))?.revision).toBe('1:3')
-      await bed.pass(200)
+      const seen = await inTime(bed, 300, async (ttlMs, wait) => {
+        await store.setCheckpoint('short', checkpoint('1:1', { ephemeral: true, ttlMs }))
+        await store.setCheckpoint('long', checkpoint('1:2', { ttlMs }))
+        await wait()
+        await store.setCheckpoint('short', checkpoint('1:3', { ephemeral: true, ttlMs }))
+        await wait()
+        const kept = await store.getCheckpoint('short')
+        await wait()
+        return kept
+      })
+      expect(seen?.revision).toBe('1:3')
       expect(await store.getCheckpoint('short')).toBeNull()
       expect((await store.getCheckpoint('long'))?.revision).toBe('1:2')
     }),
@@ -180,24 +184,33 @@ function lockTests({ it, expect }: TestApi, fixture: StoreFixture): void {
   it(
     'S2: a lock is exclusive, fenced, renewable and free after its TTL',
     onStore(fixture, async (store, bed) => {
-      const first = await store.acquireLockFenced('job', 300)
-      expect(await store.acquireLockFenced('job', 300)).toBeNull()
-      expect((await store.acquireLockFenced('other', 300))?.token).not.toBe(first?.token)
-      await bed.pass(200)
-      expect(await store.renewLock('job', first?.token ?? '', 300)).toBe(true)
-      expect(await store.renewLock('job', 'guessed', 300)).toBe(false)
-      expect(await store.releaseLock('job', 'guessed')).toBe(false)
-      await bed.pass(200)
-      expect(await store.acquireLockFenced('job', 300)).toBeNull()
-      await bed.pass(200)
-      const second = await store.acquireLockFenced('job', 300)
+      const { first, second, seen } = await inTime(bed, 300, async (ttlMs, wait) => {
+        const name = `job ${ttlMs}`
+        const first = await store.acquireLockFenced(name, ttlMs)
+        const held = await store.acquireLockFenced(name, ttlMs)
+        const other = await store.acquireLockFenced(`other ${name}`, ttlMs)
+        await wait()
+        const renewals = [
+          await store.renewLock(name, first?.token ?? '', ttlMs),
+          await store.renewLock(name, 'guessed', ttlMs),
+          await store.releaseLock(name, 'guessed'),
+        ]
+        await wait()
+        const kept = await store.acquireLockFenced(name, ttlMs)
+        await wait()
+        const second = await store.acquireLockFenced(name, 60_000)
+        return { first, second, seen: { name, held, other: other?.token, renewals, kept } }
+      })
+      const { name } = seen
+      expect(seen).toMatchObject({ held: null, renewals: [true, false, false], kept: null })
+      expect(seen.other).not.toBe(first?.token)
       expect(second?.fence).toBeGreaterThan(first?.fence ?? Infinity)
       expect(Number.isSafeInteger(second?.fence)).toBe(true)
-      expect(await store.renewLock('job', first?.token ?? '', 300)).toBe(false)
-      expect(await store.releaseLock('job', first?.token ?? '')).toBe(false)
-      expect(await store.releaseLock('job', second?.token ?? '')).toBe(true)
-      expect(await store.releaseLock('job', second?.token ?? '')).toBe(false)
-      const third = await store.acquireLockFenced('job', 300)
+      expect(await store.renewLock(name, first?.token ?? '', 300)).toBe(false)
+      expect(await store.releaseLock(name, first?.token ?? '')).toBe(false)
+      expect(await store.releaseLock(name, second?.token ?? '')).toBe(true)
+      expect(await store.releaseLock(name, second?.token ?? '')).toBe(false)
+      const third = await store.acquireLockFenced(name, 300)
       expect(third?.fence).toBeGreaterThan(second?.fence ?? Infinity)
     }),
   )
