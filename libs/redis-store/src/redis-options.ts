@@ -43,7 +43,8 @@ export interface RedisOptions {
   sentinelTLS?: ConnectionOptions
   /** With `cluster` and `sentinels`: how `host:port`, as the servers name each other, is reached from here. */
   natMap?: Readonly<Record<string, ServerAddress>>
-  /** Two prefixes never see each other (C4). Default `botmesh`. */
+  /** Two prefixes never see each other (C4). Any text: keys have it percent-encoded, so that braces in it make no hash
+   * tag. Default `botmesh`. */
   prefix?: string
   /** How keys are laid out. `'single'` (default): one server, standalone or behind Sentinel. `'cluster'`: a Redis
    * Cluster. */

@@ -1,6 +1,7 @@
 /** Slots, shards and tags: the same as Redis computes them, spread evenly, and never another (S3). */
 import { describe, expect, it } from '@jest/globals'
 import { shardOf, shardTags, slotOf } from '../src/cluster-slots.js'
+import { ShardKeys } from '../src/keys.js'
 
 describe('S3: slots and shards', () => {
   it('slots are those of Redis', () => {
@@ -41,4 +42,15 @@ describe('S3: slots and shards', () => {
   it('a chat of a group is where its user is', () => {
     for (let n = 0; n < 50; n += 1) expect(shardOf(`p/group-${n}/ana`, 16)).toBe(shardOf('p/ana', 16))
   })
+
+  it.each(['{eu}', 'shop:{1}:', 'a}b{c', '{}', 'shop%7B'])(
+    'C4: braces of a prefix (%s) are escaped: they make no hash tag',
+    (prefix) => {
+      const { base, slot, holders } = new ShardKeys(prefix, '3')
+      expect(base).toBe(`${encodeURIComponent(prefix)}:{3}:`)
+      // What a server takes for the tag: the first braces that have something between them.
+      for (const key of [base, holders]) expect(/\{([^}]+)\}/.exec(key)?.[1]).toBe('3')
+      expect(slot).toBe(slotOf('3'))
+    },
+  )
 })
