@@ -1,4 +1,4 @@
-/** A process that works on a SQLite file until it is told to stop, or killed. */
+/** A process that opens a SQLite file when it is told to, and works on it until it is killed. */
 import { chainOfCommits } from '@botmesh/sql-store/testing'
 import { onCommand, tell } from '../../../test/support/replica-side.js'
 import { SQLiteStore } from '../src/index.js'
@@ -15,8 +15,8 @@ async function count(times: number): Promise<void> {
 }
 
 onCommand((command) => {
-  if (command['do'] === 'count') void count(Number(command['times']))
+  if (command['do'] === 'open') void store.open().then(() => tell('up'))
+  else if (command['do'] === 'count') void count(Number(command['times']))
   else void chainOfCommits(store, 'k', 7, 100_000, (n) => tell('committed', { n }))
 })
-await store.open()
-tell('up')
+tell('ready')

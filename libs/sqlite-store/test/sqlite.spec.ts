@@ -6,7 +6,7 @@ import { afterAll, describe, expect, it } from '@jest/globals'
 import Database from 'libsql'
 import { ConfigError } from '@botmesh/core'
 import { chainOfCommits, sqlSuite, storesOf, testCheckpoint } from '@botmesh/sql-store/testing'
-import { spawnReplica } from '../../../test/support/index.js'
+import { spawnReplica, type Replica } from '../../../test/support/index.js'
 import { SQLiteStore, type SQLiteStoreOptions } from '../src/index.js'
 import { folder } from './beds.js'
 
@@ -115,14 +115,22 @@ describe('bad input: options of SQLiteStore', () => {
 describe('S1: several processes on one file', () => {
   const script = new URL('./file-replica.ts', import.meta.url)
 
-  it('count one user up together without losing a step, and migrate once', async () => {
-    const path = files.path()
-    const replicas = [1, 2, 3].map((n) => spawnReplica(script, { FILE: path, NAME: `r${n}` }))
+  /** Processes that open the file at one moment. */
+  async function start(path: string, count: number): Promise<Replica[]> {
+    const replicas = Array.from({ length: count }, () => spawnReplica(script, { FILE: path }))
+    await Promise.all(replicas.map((one) => one.next('ready', { timeoutMs: 30_000 })))
+    for (const one of replicas) one.send({ do: 'open' })
     await Promise.all(replicas.map((one) => one.next('up', { timeoutMs: 30_000 })))
+    return replicas
+  }
+
+  it('migrate once although they start together, and count one user up without losing a step', async () => {
+    const path = files.path()
+    const replicas = await start(path, 4)
     for (const one of replicas) one.send({ do: 'count', times: 25 })
     await Promise.all(replicas.map((one) => one.next('counted', { timeoutMs: 30_000 })))
     const store = new SQLiteStore({ path })
-    expect((await store.getUser('u'))?.data).toEqual({ count: 75 })
+    expect((await store.getUser('u'))?.data).toEqual({ count: 100 })
     await store.close()
     const db = new Database(path)
     expect(db.prepare('select count(*) as n from botmesh_migrations').all()).toEqual([{ n: 1 }])
@@ -132,8 +140,7 @@ describe('S1: several processes on one file', () => {
 
   it('one that is killed in the middle of its commits leaves a file in which every commit is whole', async () => {
     const path = files.path()
-    const replica = spawnReplica(script, { FILE: path, NAME: 'r' })
-    await replica.next('up', { timeoutMs: 30_000 })
+    const [replica] = (await start(path, 1)) as [Replica]
     replica.send({ do: 'commit' })
     const told = await replica.next('committed', { where: ({ n }) => Number(n) > 20 })
     await replica.kill()
