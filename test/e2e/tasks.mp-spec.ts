@@ -11,7 +11,8 @@ import {
 import { freshPrefix } from './support/bots.js'
 
 const SCRIPT = new URL('./support/task-replica.ts', import.meta.url)
-const LEASE_MS = 1200
+/** Sixteen processes at a time: each may be kept waiting for a while, and keeps its lease. */
+const LEASE_MS = 2500
 const MINUTE = 60_000
 
 const PLACES = {
@@ -54,7 +55,7 @@ class Team {
   }
 
   until(event: string, what: string, where: (one: ReplicaEvent) => boolean): Promise<ReplicaEvent> {
-    return waitFor(() => this.told(event).find(where), { what, timeoutMs: 20_000 })
+    return waitFor(() => this.told(event).find(where), { what, timeoutMs: 30_000 })
   }
 
   get(event: ReplicaEvent): Replica {

@@ -186,20 +186,20 @@ function lockTests({ it, expect }: TestApi, fixture: StoreFixture): void {
     onStore(fixture, async (store, bed) => {
       const { first, second, seen } = await inTime(bed, 300, async (ttlMs, wait) => {
         const name = `job ${ttlMs}`
-        const first = await store.acquireLockFenced(name, ttlMs)
+        const lock = await store.acquireLockFenced(name, ttlMs)
         const held = await store.acquireLockFenced(name, ttlMs)
         const other = await store.acquireLockFenced(`other ${name}`, ttlMs)
         await wait()
         const renewals = [
-          await store.renewLock(name, first?.token ?? '', ttlMs),
+          await store.renewLock(name, lock?.token ?? '', ttlMs),
           await store.renewLock(name, 'guessed', ttlMs),
           await store.releaseLock(name, 'guessed'),
         ]
         await wait()
         const kept = await store.acquireLockFenced(name, ttlMs)
         await wait()
-        const second = await store.acquireLockFenced(name, 60_000)
-        return { first, second, seen: { name, held, other: other?.token, renewals, kept } }
+        const next = await store.acquireLockFenced(name, 60_000)
+        return { first: lock, second: next, seen: { name, held, other: other?.token, renewals, kept } }
       })
       const { name } = seen
       expect(seen).toMatchObject({ held: null, renewals: [true, false, false], kept: null })
