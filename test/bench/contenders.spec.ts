@@ -23,6 +23,8 @@ beforeAll(async () => {
   server = await startRedis()
 })
 
+/** Few chats, and handlers that take time. */
+const MEETING = '--chats 4 --in-flight 4 --handler-ms 2 --ms 400 --at-least 30'.split(' ')
 const OURS = /^(bot|botmesh|store-lock)(:|$)/
 
 async function tryOut(contender: string): Promise<Found> {
@@ -31,19 +33,8 @@ async function tryOut(contender: string): Promise<Found> {
     [
       ...(OURS.test(contender) ? FROM_SOURCE : []),
       ...['bench/try.mjs', '--port', String(server.port)],
-      ...[
-        '--chats',
-        '4',
-        '--in-flight',
-        '4',
-        '--handler-ms',
-        '2',
-        '--ms',
-        '400',
-        '--at-least',
-        '30',
-        contender,
-      ],
+      ...MEETING,
+      contender,
     ],
     { timeout: 110_000 },
   )
