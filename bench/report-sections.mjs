@@ -6,6 +6,8 @@ import { TOPICS } from './topics.mjs'
 const fileOf = (key, kind, n) => `${key.replace(' ', '-')}-${kind}${n}.svg`
 /** Disturbed less than rates by what else runs on the machine. */
 const CPU = 'µs of processor time a turn, Redis and clients together'
+const NOT_QUIET =
+  '**Not quiet**: more was to be done than there are processors. Rates, latencies and their ratios are not to be quoted.'
 const row = (cells) => `| ${cells.join(' | ')} |`
 const table = (head, rows) => [row(head), row(head.map(() => '---')), ...rows.map(row)].join('\n')
 /** Two digits after the point are too few for ratios of a hundredth. */
@@ -55,16 +57,13 @@ export function section(key, entry) {
   return [
     `### (${letter}) ${title}${anywhere ? ', processes anywhere' : ''}`,
     `\`${command}\`, ${at.slice(0, 10)}: ${processors} × ${model}, Node ${node}, Redis ${redis}; load ${from} before and ${to} after; processes: ${placed}.`,
+    ...(Math.max(...loads) > processors ? [NOT_QUIET] : []),
     ...groups.map((group, n) => rateTable(key, group, n)),
     ...whoIsWho(groups),
     ...figures.map(({ title: one, unit, rows }, n) =>
-      [
-        `![${one}, in ${unit}](charts/${fileOf(key, 'figures', n + 1)})`,
-        table(
-          [one, unit, 'least – most'],
-          rows.map(({ label, value, low, high }) => [label, readable(value), between(low, high)]),
-        ),
-      ].join('\n\n'),
+      [`![${one}, in ${unit}](charts/${fileOf(key, 'figures', n + 1)})`, figureTable(one, unit, rows)].join(
+        '\n\n',
+      ),
     ),
     ...(verdicts.length > 0 ? [verdictTable(verdicts)] : []),
   ].join('\n\n')
@@ -100,6 +99,17 @@ function whoIsWho(groups) {
   const names = new Set(groups.flatMap(({ rows }) => rows.map(({ contender }) => contender)))
   const known = [...names].filter((name) => CONTENDERS[name]?.about)
   return known.length > 0 ? [known.map((name) => `- ${name}: ${CONTENDERS[name].about}.`).join('\n')] : []
+}
+
+/** Several rounds have a least and a most, a single look has none. */
+function figureTable(title, unit, rows) {
+  const spreads = rows.some(({ low }) => low !== undefined)
+  return table(
+    [title, unit, ...(spreads ? ['least – most'] : [])],
+    rows.map(({ label, value, low, high }) => [
+      ...[label, readable(value), ...(spreads ? [between(low, high)] : [])],
+    ]),
+  )
 }
 
 const between = (low, high) => (low === undefined ? '' : `${readable(low)} – ${readable(high)}`)

@@ -32,12 +32,12 @@ export async function writeReport(file, folder = HERE) {
     if (old.endsWith('.svg') && !drawn.has(old)) await rm(join(charts, old))
   for (const [name, chart] of drawn) await writeFile(join(charts, name), barChart(chart))
 
-  const tables = [
-    ...entries.map(([key, entry]) => section(key, entry)),
-    ...Object.keys(TOPICS)
-      .filter((letter) => !(letter in benchmarks))
-      .map(missing),
-  ].join('\n\n')
+  const tables = Object.keys(TOPICS)
+    .flatMap((letter) => {
+      const found = entries.filter(([, entry]) => entry.letter === letter)
+      return found.length > 0 ? found.map(([key, entry]) => section(key, entry)) : [missing(letter)]
+    })
+    .join('\n\n')
   const document = join(folder, folder === HERE ? 'BENCHMARKS.md' : 'report.md')
   const text = folder === HERE ? await readFile(document, 'utf8') : `# Benchmarks\n\n${BEGIN}\n${END}\n`
   const [before, rest] = text.split(BEGIN)

@@ -42,6 +42,7 @@ describe('the report of the benchmarks', () => {
     const { text } = await report()
     expect(text).toContain('`node bench/run.mjs --only c --rounds 3 --ms 500`')
     expect(text).toContain('2026-01-02')
+    expect(text.match(/\*\*Not quiet\*\*/g)).toHaveLength(1)
     expect(text).toMatch(/\| bullmq \(does not exclude\) +\| 8,000 +\| 7,000 – 9,000 .*\| 17 +\| 4 +\|/)
     expect(text).toMatch(/\| \(b\) hand-off median \/ raw-push +\| ≤ 1\.40 +\| 1\.50 +\| missed +\|/)
     expect(text).toMatch(/\| \(b\) a ratio that is small +\| +\| 0\.012 +\|/)
