@@ -4,6 +4,7 @@
  * dependency: tests and the demo run it.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { formOf } from './form.js'
 import { HttpDouble, readAll, replyJson, textOf } from './http-double.js'
 
 export interface TelegramUpdate {
@@ -48,6 +49,8 @@ interface OpenPoll {
   /** Wakes it: an update, its time, or a newer poll. */
   finish: () => void
 }
+
+const WEBHOOK_ACTIVE = "Conflict: can't use getUpdates method while webhook is active; use deleteWebhook"
 
 export class TelegramApiDouble extends HttpDouble {
   readonly token: string
@@ -199,18 +202,12 @@ export class TelegramApiDouble extends HttpDouble {
   }
 
   private async poll(payload: Record<string, unknown>, response: ServerResponse): Promise<void> {
-    if (this.webhook !== null) {
-      return fail(
-        response,
-        409,
-        "Conflict: can't use getUpdates method while webhook is active; use deleteWebhook",
-      )
-    }
+    if (this.webhook !== null) return fail(response, 409, WEBHOOK_ACTIVE)
     // An older poll whose caller has gone before is not open any more: let its end be noticed before counting.
     for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setImmediate(resolve))
-    // So may this one's: its end has been told already, and would not be told again.
-    if (response.closed) return this.confirm(payload['offset'] as number | undefined)
     const offset = payload['offset'] as number | undefined
+    // So may this one's: its end has been told already, and would not be told again.
+    if (response.closed) return this.confirm(offset)
     const timeoutMs = Math.min(Number(payload['timeout'] ?? 0) * 1000, this.options.longestPollMs ?? 50_000)
     this.polls++
     this.openCount++
@@ -287,23 +284,6 @@ export class TelegramApiDouble extends HttpDouble {
     if (data === undefined) return void response.writeHead(404).end()
     response.writeHead(200, { 'content-type': 'application/octet-stream' }).end(data)
   }
-}
-
-/** The fields of a form, and what files it carries. By hand: Node's own reader wants each name in one form only. */
-function formOf(request: IncomingMessage, raw: Buffer): Required<Pick<TelegramCall, 'payload' | 'files'>> {
-  const [, boundary = ''] = /boundary=([^;]+)/.exec(request.headers['content-type'] ?? '') ?? []
-  const payload: Record<string, unknown> = {}
-  const files: { name: string; bytes: number }[] = []
-  for (const part of raw.toString('latin1').split(`--${boundary}`).slice(1, -1)) {
-    const at = part.indexOf('\r\n\r\n')
-    const head = Buffer.from(part.slice(0, at), 'latin1').toString()
-    const body = Buffer.from(part.slice(at + 4).replace(/\r\n$/, ''), 'latin1')
-    const [, name = ''] = /[ ;]name="?([^";\r]+)/i.exec(head) ?? []
-    const [, file] = /filename="?([^";\r]+)/i.exec(head) ?? []
-    if (file === undefined) payload[name] = body.toString()
-    else files.push({ name: file, bytes: body.byteLength })
-  }
-  return { payload, files }
 }
 
 function succeed(response: ServerResponse, result: unknown): void {

@@ -76,6 +76,21 @@ describe('documents', () => {
     expect(listed.toSorted()).toEqual([...used].sort())
   })
 
+  it('transports-checked.md: each row names a test that exists', () => {
+    const wrong = rows('docs/transports-checked.md')
+      .slice(1)
+      .flatMap(([transport, what, link = '', words = '']) => {
+        const files = linksIn(link).map((one) => posix.join('docs', one))
+        const isThere = files.some((file) =>
+          tests.some((test) => test.file === file && test.name.includes(words)),
+        )
+        return isThere && words !== ''
+          ? []
+          : [`${transport}, ${what}: no test in ${files.join()} named “${words}”`]
+      })
+    expect(wrong).toEqual([])
+  })
+
   it('page-map.md: each row names a requirement, files and tests that exist, or says "not yet"', () => {
     const wrong = rows('docs/page-map.md')
       .filter(([, id = '']) => id !== 'requirement')
