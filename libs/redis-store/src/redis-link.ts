@@ -213,7 +213,15 @@ export class RedisLink implements Line {
     call.deadline = this.options.clock.monotonic() + timeoutMs
     while (this.calls[0]?.over) this.calls.shift()
     this.calls.push(call)
-    this.watch ??= this.options.clock.setTimeout(() => this.lookForLate(), timeoutMs, { background: true })
+    this.watch ??= this.lookLater(timeoutMs)
+  }
+
+  /** Looks after `ms`, and then once the sockets have been read: a process that stood still finds answers there that came
+   * in time, and the timers of that time fire first. */
+  private lookLater(ms: number): Timer {
+    return this.options.clock.setTimeout(() => setImmediate(() => this.lookForLate()), ms, {
+      background: true,
+    })
   }
 
   private lookForLate(): void {
@@ -228,10 +236,7 @@ export class RedisLink implements Line {
     }
     if (late.length > 0 && this.ready) this.renew()
     const next = Math.min(...this.calls.map((call) => call.deadline))
-    if (this.calls.length === 0) return
-    this.watch = this.options.clock.setTimeout(() => this.lookForLate(), Math.max(1, next - now), {
-      background: true,
-    })
+    if (this.calls.length > 0) this.watch = this.lookLater(Math.max(1, next - now))
   }
 
   private begin(): Redis {

@@ -1,5 +1,13 @@
 /** How the store reaches Redis: one connection, opened when first needed, calls of one tick in one script call. */
-import { ConfigError, CoordinationUnavailableError, StoreError, type Clock, type Logger } from '@botmesh/core'
+import {
+  Backoff,
+  ConfigError,
+  CoordinationUnavailableError,
+  StoreError,
+  systemRandom,
+  type Clock,
+  type Logger,
+} from '@botmesh/core'
 import { BatchQueue, type Entry } from './batch-queue.js'
 import { escapeName, type ShardKeys } from './keys.js'
 import type { ShardedPlace } from './layout.js'
@@ -28,6 +36,7 @@ export class StoreCalls {
   private readonly batches: BatchQueue
   private opening: Promise<void> | null = null
   private opened = false
+  private closing = false
 
   constructor(readonly options: StoreCallsOptions) {
     const { place, keys, patch, waitingPerChat, idsPerChat } = options
@@ -60,19 +69,35 @@ export class StoreCalls {
   }
 
   private async openOnce(): Promise<void> {
-    const { startTimeoutMs, place, keys, clock, logger } = this.options
-    try {
-      await this.link.open(startTimeoutMs)
-      await place.join(this.link, keys, CALL_TIMEOUT_MS, { clock, logger })
-      this.opened = true
-    } catch (error) {
-      this.link.close()
-      throw this.failure(error, 'open')
+    const { startTimeoutMs, clock } = this.options
+    const ends = clock.monotonic() + startTimeoutMs
+    const pauses = new Backoff(systemRandom, 50, 1000)
+    this.closing = false
+    for (;;) {
+      try {
+        await this.connect(ends - clock.monotonic())
+        return
+      } catch (error) {
+        const again = isPassing(error) && !this.closing && clock.monotonic() < ends
+        if (!again) {
+          this.link.close()
+          throw this.failure(error, 'open')
+        }
+      }
+      await pauses.wait(clock)
     }
+  }
+
+  private async connect(withinMs: number): Promise<void> {
+    const { place, keys, clock, logger } = this.options
+    await this.link.open(withinMs)
+    await place.join(this.link, keys, Math.min(CALL_TIMEOUT_MS, withinMs), { clock, logger })
+    this.opened = true
   }
 
   close(): void {
     this.opened = false
+    this.closing = true
     this.link.close()
   }
 
@@ -121,6 +146,18 @@ export class StoreCalls {
       }),
     )
   }
+}
+
+/** Replies of a server that cannot work now, but will. */
+const FOR_NOW = /^(?:LOADING|BUSY|MASTERDOWN|READONLY|CLUSTERDOWN|TRYAGAIN|OOM|MISCONF|NOREPLICAS)\b/
+
+/** Whether to try again what failed: nobody answered, or a server that is not ready. */
+function isPassing(error: unknown): boolean {
+  for (let one = error; one instanceof Error; one = one.cause) {
+    if (one instanceof ConfigError) return false
+    if (one.name === 'ReplyError') return FOR_NOW.test(one.message)
+  }
+  return true
 }
 
 /** The entry that moves a damaged value of a chat aside; null for what is dealt with otherwise. */

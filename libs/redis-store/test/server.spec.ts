@@ -1,9 +1,20 @@
 /** What a real server does to us: wrong credentials, denied commands, a cluster, other meshes, flushes, silence. */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals'
-import { ConfigError, CoordinationUnavailableError, StoreError, type Turn } from '@botmesh/core'
+import {
+  ConfigError,
+  CoordinationUnavailableError,
+  StoreError,
+  silentLogger,
+  systemClock,
+  type Turn,
+} from '@botmesh/core'
 import { Redis } from 'ioredis'
 import { RedisCoordinator, RedisStore, type RedisCoordinatorOptions } from '../src/index.js'
+import { ShardedPlace } from '../src/layout.js'
+import { readPlace } from '../src/redis-options.js'
 import { freePort, startRedis, type PrivateRedis } from './private-redis.js'
 import { recordingLogger, shown } from './recording-logger.js'
 
@@ -156,6 +167,39 @@ describe('wrong server, wrong user', () => {
     await (await take(coordinator)).release()
     await coordinator.stop()
     await late.stop()
+  })
+})
+
+describe('scenario 10: a server that is not ready yet', () => {
+  it('is tried again until it is', async () => {
+    const late = await startRedis('--replica-serve-stale-data', 'no')
+    await late.admin.replicaof('127.0.0.1', String(await freePort()))
+    const store = new RedisStore({ url: late.url, prefix: fresh() })
+    const opened = store.open()
+    await until(async () => /errorstat_MASTERDOWN:count=[^0]/.test(await late.admin.info('errorstats')))
+    await late.admin.replicaof('NO', 'ONE')
+    await opened
+    expect(await store.getCheckpoint('k')).toBeNull()
+    await store.close()
+    await late.stop()
+  })
+})
+
+describe('L2: a process that stood still', () => {
+  it('finds the answers that came meanwhile', async () => {
+    const place = new ShardedPlace(readPlace('RedisStore', { url: server.url, prefix: fresh() }, 60_000))
+    const line = place.line({ clock: systemClock, logger: silentLogger }, { role: 'store', slot: 0 })
+    await line.open(10_000)
+    const pid = /process_id:(\d+)/.exec(await server.admin.info('server'))?.[1]
+    server.signal('SIGSTOP')
+    const answer = line.call('ping', [], 300)
+    // Sent by then; what is due after the pause comes before what was received in it.
+    await new Promise((resolve) => setImmediate(resolve))
+    const answering = spawn('sh', ['-c', `sleep 0.1; kill -CONT ${pid}`])
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2000)
+    expect(await answer).toBe('PONG')
+    expect(answering.exitCode ?? (await once(answering, 'exit'))[0]).toBe(0)
+    line.close()
   })
 })
 
