@@ -17,6 +17,7 @@ import {
 } from '@botmesh/core'
 import { AcceptGate } from './accept-gate.js'
 import type { AuthState } from './auth-state.js'
+import { Backlog } from './backlog.js'
 import { closePolicy, codeOf } from './close-codes.js'
 import { InboundQueue } from './inbound-queue.js'
 import type { Library } from './library.js'
@@ -25,10 +26,10 @@ import { parseInbound } from './parse-inbound.js'
 import { printPairingCode, printQrCode } from './qr-code.js'
 import { RecentMessages } from './recent-messages.js'
 import type { SessionRecords } from './session-storage.js'
+import { CLOSE_GRACE_MS, closeSocket, dropQuestions } from './socket-end.js'
 
 const FIRST_PAUSE_MS = 1000
 const LONGEST_PAUSE_MS = 60_000
-const CLOSE_GRACE_MS = 2000
 const REMEMBERED = 1000
 
 export class BaileysClient {
@@ -44,6 +45,7 @@ export class BaileysClient {
   private retiring: Promise<void> | undefined
   private readonly backoff: Backoff
   private readonly inbound: InboundQueue
+  private backlog = new Backlog()
   /** Ids that went through the gate: Baileys tells of them once more. */
   private readonly passed = new RecentMessages<true>(REMEMBERED)
 
@@ -56,7 +58,7 @@ export class BaileysClient {
     private readonly sink: ProviderSink,
   ) {
     this.backoff = new Backoff(sink.random, FIRST_PAUSE_MS, LONGEST_PAUSE_MS)
-    this.inbound = new InboundQueue(id, sink)
+    this.inbound = new InboundQueue(id, sink, () => this.checkBacklog())
     auth.watch({ lost: (error) => this.onLost(error), failed: (error) => sink.error(error) })
   }
 
@@ -70,7 +72,7 @@ export class BaileysClient {
     this.sink.state({ status: 'connecting' })
     this.auth.forgetUnfinishedPairing()
     let socket: WASocket
-    const gate = this.makeGate(() => socket)
+    const gate = this.makeGate(() => socket, (this.backlog = new Backlog()))
     try {
       socket = this.library.makeWASocket(this.config(gate))
     } catch (error) {
@@ -78,13 +80,16 @@ export class BaileysClient {
       return this.reconnect('not-made')
     }
     this.socket = socket
-    socket.ws.prependListener('CB:message', (stanza: BinaryNode) => gate.note(stanza))
+    socket.ws.prependListener('CB:message', (stanza: BinaryNode) => {
+      gate.note(stanza)
+      if (socket === this.socket) this.checkBacklog()
+    })
     socket.ev.on('connection.update', (update) => {
       if (socket === this.socket && !this.over) this.onUpdate(socket, update)
     })
     socket.ev.on('creds.update', () => void this.auth.save())
     socket.ev.on('messages.upsert', ({ messages }) => {
-      if (socket === this.socket && !this.over) for (const message of messages) this.onMessage(message)
+      if (socket === this.socket && !this.over) messages.forEach((message) => this.onMessage(message))
     })
   }
 
@@ -96,7 +101,7 @@ export class BaileysClient {
     this.inbound.retryNoMore()
     const socket = this.socket
     this.socket = undefined
-    if (socket !== undefined) this.closing = this.closeSocket(socket)
+    if (socket !== undefined) this.closing = closeSocket(socket, this.sink, this.id)
     await this.closing
     this.auth.seal()
     await Promise.race([this.inbound.close(), this.graceOver()])
@@ -179,6 +184,10 @@ export class BaileysClient {
 
   private reconnect(reason: string): void {
     this.sink.state({ status: 'closed', reason })
+    this.connectLater()
+  }
+
+  private connectLater(): void {
     if (this.over) return
     this.timer = this.sink.clock.setTimeout(() => this.connect(), this.backoff.next())
   }
@@ -200,7 +209,7 @@ export class BaileysClient {
     const socket = this.socket
     this.socket = undefined
     this.isOpen = false
-    if (socket !== undefined) this.closing = this.closeSocket(socket)
+    if (socket !== undefined) this.closing = closeSocket(socket, this.sink, this.id)
     this.end('superseded', 'another replica has taken it', error)
   }
 
@@ -215,9 +224,10 @@ export class BaileysClient {
     })
   }
 
-  private makeGate(socket: () => WASocket): AcceptGate {
+  private makeGate(socket: () => WASocket, backlog: Backlog): AcceptGate {
     return new AcceptGate({
       library: this.library,
+      backlog,
       me: () => {
         const { me } = this.auth.state.creds
         return me === undefined ? undefined : { id: me.id, lid: me.lid ?? '' }
@@ -238,15 +248,31 @@ export class BaileysClient {
       return
     }
     // Not acknowledged, and nothing after it either: over this connection WhatsApp would not deliver it again.
-    if (socket === this.socket) void this.renew(socket)
+    if (socket === this.socket) void this.renew(socket, 'message-not-accepted')
     throw new Error('the message was not accepted')
   }
 
-  private async renew(socket: WASocket): Promise<void> {
+  /** Too much waits: nothing more is taken from WhatsApp until the bot has taken, or finally refused, what it has. */
+  private checkBacklog(): void {
+    const { messages, bytes, isFull } = this.backlog
+    if (this.socket === undefined || !isFull || !this.inbound.isRefused) return
+    this.sink.logger.warn(
+      { provider: this.id, messages, bytes },
+      'whatsapp: too many messages wait behind one that the bot refuses: disconnected until it is settled; WhatsApp delivers them again',
+    )
+    void this.renew(this.socket, 'backlog-full')
+  }
+
+  /** Gives a connection up, with what it has delivered and was not told to have arrived, and makes another. */
+  private async renew(socket: WASocket, reason: string): Promise<void> {
     this.socket = undefined
     this.isOpen = false
-    await this.closeSocket(socket)
-    this.reconnect('message-not-accepted')
+    this.closing = closeSocket(socket, this.sink, this.id)
+    await this.closing
+    this.sink.state({ status: 'closed', reason })
+    // Whatever the bot was given over this connection: over the next one it comes again.
+    await this.inbound.idle()
+    this.connectLater()
   }
 
   private parse(received: WAMessage): Message | null {
@@ -261,22 +287,6 @@ export class BaileysClient {
     return message
   }
 
-  /** Asks the socket to close and, if the other side does not answer, cuts it. Never rejects. */
-  private async closeSocket(socket: WASocket): Promise<void> {
-    const wire = socket.ws as unknown as { socket?: { terminate(): void } | null }
-    const grace = this.sink.clock.setTimeout(() => wire.socket?.terminate(), CLOSE_GRACE_MS)
-    try {
-      await socket.end(undefined)
-    } catch (error) {
-      this.sink.logger.debug({ err: error, provider: this.id }, 'whatsapp: closing the socket failed')
-    } finally {
-      grace.cancel()
-      // Baileys does not wait for a connection that the other side is closing: it would keep the process for half a minute.
-      wire.socket?.terminate()
-      dropQuestions(socket)
-    }
-  }
-
   /** A runtime that does not answer must not hold up a stop: what it has not accepted comes again. */
   private graceOver(): Promise<void> {
     return new Promise((resolve) => {
@@ -287,10 +297,4 @@ export class BaileysClient {
   private failure(message: string, reason: string, final: boolean, cause: unknown): ProviderError {
     return new ProviderError(message, { provider: this.id, reason, final }, cause)
   }
-}
-
-/** Questions of a closed socket, which nobody will answer: Baileys would wait for their time-outs, up to a minute. */
-function dropQuestions(socket: WASocket): void {
-  const wire = socket.ws as unknown as { emit(name: 'error', error: Error): void }
-  wire.emit('error', new Error('the connection is closed'))
 }

@@ -1,28 +1,29 @@
 /**
- * A session as a folder of JSON files. A file is written beside its place, flushed to the disk and renamed over it,
- * so that a kill at any moment leaves the old text or the new one, never half of it (scenario 22). A folder cannot
- * fence: two replicas are kept apart by the leadership alone.
+ * A session as a folder of JSON files; how they are written: folder-files.ts. A folder cannot fence: two replicas are
+ * kept apart by the leadership alone.
  */
-import { randomUUID } from 'node:crypto'
-import { mkdir, open, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
+import * as nodeDisk from 'node:fs/promises'
 import { join } from 'node:path'
 import { StoreError } from '@botmesh/core'
+import { FolderFiles, type Changes, type Disk } from './folder-files.js'
 import { inParallel } from './in-parallel.js'
 import type { SessionRecords, SessionStorage } from './session-storage.js'
 import { WriteBatches } from './write-batches.js'
 
-const TEMPORARY = '.botmesh-tmp'
-const LEFTOVER_MS = 60_000
-
 export class FolderStorage implements SessionStorage {
-  constructor(private readonly folder: string) {}
+  /** @param disk how files are reached; for tests. */
+  constructor(
+    private readonly folder: string,
+    private readonly disk: Disk = nodeDisk,
+  ) {}
 
   /** @throws StoreError if the folder cannot be made or read. */
   async open(session: string): Promise<SessionRecords> {
     const path = join(this.folder, session)
+    const files = new FolderFiles(path, this.disk)
     try {
-      await mkdir(path, { recursive: true, mode: 0o700 })
-      await removeLeftovers(path)
+      await this.disk.mkdir(path, { recursive: true, mode: 0o700 })
+      return new FolderRecords(files, session, this.disk, await files.tidy())
     } catch (error) {
       throw new StoreError(
         `The session folder "${path}" cannot be used: check option "folder" and its permissions.`,
@@ -30,77 +31,54 @@ export class FolderStorage implements SessionStorage {
         { cause: error },
       )
     }
-    return new FolderRecords(path, session)
   }
-}
-
-/**
- * Removes what killed processes left half written. Young files stay: a former leader may be writing its last ones.
- * Their age is measured by the clock of the disk they are on, which may be another machine's.
- */
-async function removeLeftovers(path: string): Promise<void> {
-  const probe = join(path, `${randomUUID()}${TEMPORARY}`)
-  await writeFile(probe, '')
-  const nowMs = (await stat(probe)).mtimeMs
-  await rm(probe)
-  const names = (await readdir(path)).filter((name) => name.endsWith(TEMPORARY))
-  await inParallel(names, async (name) => {
-    try {
-      const file = join(path, name)
-      if (nowMs - (await stat(file)).mtimeMs > LEFTOVER_MS) await rm(file)
-    } catch (error) {
-      // Renamed or removed by its owner meanwhile.
-      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
-    }
-  })
 }
 
 class FolderRecords implements SessionRecords {
   private readonly batches = new WriteBatches((changes) => this.run(changes))
-  /** Of this opening: two replicas that write at once for a moment do not write into one file. */
-  private readonly nonce = randomUUID()
+  /** It may be noted and is not carried out for certain: that comes before anything else is written. */
+  private noted: Changes | undefined
 
   constructor(
-    private readonly path: string,
+    private readonly files: FolderFiles,
     private readonly session: string,
+    private readonly disk: Disk,
+    readonly damaged: readonly string[],
   ) {}
 
   async read(names: readonly string[]): Promise<Map<string, string>> {
     const found = new Map<string, string>()
     await inParallel(names, async (name) => {
-      const unwritten = this.batches.unwritten(name)
-      const text = unwritten === undefined ? await this.readFile(name) : unwritten
+      let text: string | null | undefined = this.batches.unwritten(name)
+      if (text === undefined) text = this.noted?.get(name)
+      if (text === undefined) text = await this.readFile(name)
       if (typeof text === 'string') found.set(name, text)
     })
     return found
   }
 
-  write(changes: ReadonlyMap<string, string | null>): Promise<void> {
+  write(changes: Changes): Promise<void> {
     return this.batches.write(changes)
   }
 
   async retire(): Promise<void> {
     await this.close()
-    const aside = `${this.path}.logged-out`
-    await rm(aside, { recursive: true, force: true })
-    await rename(this.path, aside)
+    const aside = `${this.files.path}.logged-out`
+    await this.disk.rm(aside, { recursive: true, force: true })
+    await this.disk.rename(this.files.path, aside)
   }
 
   async close(): Promise<void> {
     await this.batches.idle()
   }
 
-  private async run(changes: ReadonlyMap<string, string | null>): Promise<void> {
+  private async run(changes: Changes): Promise<void> {
     try {
-      const names = [...changes.keys()]
-      const written = names.filter((name) => typeof changes.get(name) === 'string')
-      await inParallel(written, async (name) => this.writeBeside(name, changes.get(name) ?? ''))
-      await inParallel(written, async (name) => rename(this.temporary(name), this.file(name)))
-      await inParallel(
-        names.filter((name) => !written.includes(name)),
-        async (name) => rm(this.file(name), { force: true }),
-      )
-      await syncFolder(this.path)
+      await this.carryOut()
+      // One file is replaced as a whole anyway.
+      if (changes.size < 2) return await this.files.apply(changes)
+      await this.note(changes)
+      await this.carryOut()
     } catch (error) {
       throw new StoreError(
         `The session "${this.session}" could not be written.`,
@@ -110,11 +88,29 @@ class FolderRecords implements SessionRecords {
     }
   }
 
+  private async note(changes: Changes): Promise<void> {
+    this.noted = changes
+    try {
+      await this.files.note(changes)
+    } catch (error) {
+      // It may lie there all the same, and must not be found once newer things are written.
+      await this.files.dropNote()
+      this.noted = undefined
+      throw error
+    }
+  }
+
+  private async carryOut(): Promise<void> {
+    if (this.noted === undefined) return
+    await this.files.apply(this.noted)
+    await this.files.dropNote()
+    this.noted = undefined
+  }
+
   private async readFile(name: string): Promise<string | undefined> {
     try {
-      return await readFile(this.file(name), 'utf8')
+      return await this.files.read(name)
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
       throw new StoreError(
         `Record "${name}" of session "${this.session}" could not be read.`,
         { store: 'FolderStorage', operation: 'read', key: this.session },
@@ -122,59 +118,19 @@ class FolderRecords implements SessionRecords {
       )
     }
   }
-
-  private async writeBeside(name: string, text: string): Promise<void> {
-    const file = await open(this.temporary(name), 'w', 0o600)
-    try {
-      await file.writeFile(text)
-      await file.sync()
-    } finally {
-      await file.close()
-    }
-  }
-
-  private file(name: string): string {
-    return join(this.path, `${fileNameOf(name)}.json`)
-  }
-
-  private temporary(name: string): string {
-    return `${this.file(name)}.${this.nonce}${TEMPORARY}`
-  }
-}
-
-/** As Baileys' own multi-file state names its files, so that its folders are taken over. */
-export function fileNameOf(record: string): string {
-  return record.replaceAll('/', '__').replaceAll(':', '-')
 }
 
 /** Every record of a session's folder, by the name of its file; empty if there is no such folder. @throws StoreError */
 export async function readSessionFolder(folder: string, session: string): Promise<Map<string, string>> {
   const path = join(folder, session)
-  const found = new Map<string, string>()
   try {
-    const files = (await readdir(path)).filter((name) => name.endsWith('.json'))
-    await inParallel(files, async (file) => {
-      found.set(file.slice(0, -'.json'.length), await readFile(join(path, file), 'utf8'))
-    })
+    return await new FolderFiles(path, nodeDisk).all()
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return found
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return new Map()
     throw new StoreError(
       `The session folder "${path}" could not be read.`,
       { store: 'FolderStorage', operation: 'import', key: session },
       { cause: error },
     )
-  }
-  return found
-}
-
-/** Makes the renames durable; some systems cannot flush a folder, and need not. */
-async function syncFolder(path: string): Promise<void> {
-  const folder = await open(path, 'r')
-  try {
-    await folder.sync()
-  } catch (error) {
-    if (!['EPERM', 'EINVAL', 'EISDIR'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error
-  } finally {
-    await folder.close()
   }
 }

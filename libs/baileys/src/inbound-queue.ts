@@ -11,10 +11,14 @@ export class InboundQueue {
   /** Of the pauses between attempts. */
   private readonly wakers = new Set<() => void>()
   private closed = false
+  /** Messages that were refused and are tried again. */
+  private refused = 0
 
   constructor(
     private readonly provider: string,
     private readonly sink: ProviderSink,
+    /** Told of each message that will be tried again. */
+    private readonly onRefused: () => void = () => {},
   ) {}
 
   /** Never rejects. @returns false if it was given up; `sink.error` was told why then, unless this was closed. */
@@ -29,6 +33,16 @@ export class InboundQueue {
     return chain
   }
 
+  /** True while a message waits for another attempt. */
+  get isRefused(): boolean {
+    return this.refused > 0
+  }
+
+  /** Resolves when nothing is being handed over any more. Never rejects. */
+  async idle(): Promise<void> {
+    while (this.chains.size > 0) await Promise.all(this.chains.values())
+  }
+
   retryNoMore(): void {
     this.closed = true
     for (const wake of this.wakers) wake()
@@ -37,30 +51,43 @@ export class InboundQueue {
   /** No further attempts; resolves when those under way have ended. */
   async close(): Promise<void> {
     this.retryNoMore()
-    await Promise.all(this.chains.values())
+    await this.idle()
   }
 
   private async deliver(message: Message): Promise<boolean> {
+    try {
+      await this.sink.message(message)
+      return true
+    } catch (error) {
+      this.refused += 1
+      this.onRefused()
+      return await this.insist(message, error).finally(() => (this.refused -= 1))
+    }
+  }
+
+  private async insist(message: Message, refusal: unknown): Promise<boolean> {
     const pause = new Backoff(this.sink.random, 500, 15_000)
-    for (let attempt = 1; ; attempt++) {
+    let reason = refusal
+    for (let attempt = 2; attempt <= ATTEMPTS; attempt++) {
+      if (this.closed) return false
+      await this.sleep(pause.next())
       try {
         await this.sink.message(message)
         return true
       } catch (error) {
-        if (this.closed) return false
-        if (attempt >= ATTEMPTS) {
-          this.sink.error(
-            new ProviderError(
-              `Message ${message.id} of chat ${message.chatId} could not be handed over. WhatsApp was not told that it arrived: it delivers it again to the next connection, which is made now.`,
-              { provider: this.provider, reason: 'message-not-accepted', final: false },
-              error,
-            ),
-          )
-          return false
-        }
-        await this.sleep(pause.next())
+        reason = error
       }
     }
+    if (!this.closed) this.sink.error(this.notHandedOver(message, reason))
+    return false
+  }
+
+  private notHandedOver({ id, chatId }: Message, reason: unknown): ProviderError {
+    return new ProviderError(
+      `Message ${id} of chat ${chatId} could not be handed over. WhatsApp was not told that it arrived: it delivers it again to the next connection, which is made now.`,
+      { provider: this.provider, reason: 'message-not-accepted', final: false },
+      reason,
+    )
   }
 
   private sleep(ms: number): Promise<void> {

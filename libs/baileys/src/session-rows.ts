@@ -4,19 +4,27 @@
  * store that keeps checkpoints keeps sessions, and a former leader is refused (K2, I4).
  */
 import { randomUUID } from 'node:crypto'
-import { ConfigError, LeaseLostError, StoreError, type FlowCheckpoint, type Store } from '@botmesh/core'
+import {
+  ConfigError,
+  LeaseLostError,
+  StoreError,
+  type FlowCheckpoint,
+  type StateStore,
+  type Store,
+} from '@botmesh/core'
 
 /** What of a store is used. */
 export type SessionStore = Pick<Store, 'kind' | 'getCheckpoint' | 'setCheckpoint'> &
-  Partial<Pick<Store, 'setCheckpointIf' | 'setAside' | 'open' | 'close' | 'isOpen'>>
+  Partial<Pick<Store, 'setCheckpointIf' | 'setAside' | 'open' | 'close' | 'isOpen'>> &
+  Partial<Pick<StateStore, 'openState'>>
 
 export interface FoundRow {
   state: unknown
   revision: string | null
 }
 
-/** How often a write is tried that another one has overtaken: the other side gets one write in, then it is refused. */
-export const ATTEMPTS = 4
+/** How often a write is tried that a former leader's has overtaken: it has a few under way, then it is refused. */
+export const ATTEMPTS = 20
 
 /** @throws ConfigError for a store whose writes cannot be fenced. */
 export function requireFences(store: SessionStore): void {
@@ -37,6 +45,15 @@ export class SessionRows {
     private readonly fence: number | undefined,
   ) {
     this.prefix = `session/baileys/${encodeURIComponent(session)}`
+  }
+
+  /**
+   * From now on the store refuses the writes of lower fences to this row, however fast they come. A store that cannot
+   * do that apart from a write leaves it to the first one. @throws LeaseLostError if a later leader has done so.
+   */
+  async claim(name: string): Promise<void> {
+    if (this.fence === undefined || this.store.openState === undefined) return
+    if ((await this.store.openState(this.key(name), this.fence)) === null) throw this.lost()
   }
 
   /** @param name `head`, or a page and its slot. @throws StoreError */

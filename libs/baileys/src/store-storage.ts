@@ -1,13 +1,14 @@
 /**
  * A session in the bot's store: no volume to share between replicas (Z9). See session-pages.ts for how it lies there.
  *
- * Opening it writes the head anew under the leadership's fence; from then on the store refuses every write of a former
+ * Opening it raises the fence of the head, then writes it anew; from then on the store refuses every write of a former
  * leader, whose next batch ends with a `LeaseLostError`. The leader keeps all records in memory and reads the store
  * only once. A batch whose fate is unknown (lost reply) is settled before the next one, by repeating it as it was: no
  * slot that a head may name is ever written. What could not be written goes with the next batch.
  */
 import { ConfigError, StoreError } from '@botmesh/core'
-import { fileNameOf, readSessionFolder } from './folder-storage.js'
+import { fileNameOf } from './folder-files.js'
+import { readSessionFolder } from './folder-storage.js'
 import { inParallel } from './in-parallel.js'
 import { nextWrite, readHead, readPage, type SessionHead } from './session-pages.js'
 import { ATTEMPTS, requireFences, SessionRows, type SessionStore } from './session-rows.js'
@@ -30,6 +31,7 @@ export class StoreStorage implements SessionStorage {
   /** @throws LeaseLostError if a later leader has opened it. StoreError if the store fails, or the head is damaged. */
   async open(session: string, fence?: number): Promise<SessionRecords> {
     const rows = new SessionRows(this.store, session, fence)
+    await rows.claim('head')
     for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
       const found = await rows.read('head')
       const head = found === null ? { pages: {}, tail: {} } : readHead(found.state)

@@ -4,7 +4,7 @@ import { BufferJSON, proto, type WAMessage } from '@whiskeysockets/baileys'
 import { afterAll, describe, expect, it } from '@jest/globals'
 import { providerSuite, SeededRandom, seedOfRun } from '@botmesh/core/testing'
 import { parseInbound } from '../src/parse-inbound.js'
-import { Bench, forgetSeed, PHONE } from './support/bench.js'
+import { Bench, forgetSeed, PHONE } from '../../../test/support/whatsapp-session/bench.js'
 
 afterAll(forgetSeed)
 

@@ -6,7 +6,7 @@ import { afterAll, afterEach, beforeEach, describe, expect, it } from '@jest/glo
 import { ConfigError, ProviderError, systemClock, type Clock } from '@botmesh/core'
 import { RecordingSink } from '@botmesh/core/testing'
 import { BaileysProvider } from '@botmesh/baileys'
-import { Bench, forgetSeed, isOpen, PHONE, statuses } from './support/bench.js'
+import { Bench, forgetSeed, isOpen, PHONE, statuses } from '../../../test/support/whatsapp-session/bench.js'
 
 let bench: Bench
 const unhandled: unknown[] = []

@@ -2,7 +2,7 @@
 import { once } from 'node:events'
 import { afterAll, afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals'
 import type { BinaryNode } from '@whiskeysockets/baileys'
-import { Bench, forgetSeed, isOpen, PHONE, statuses } from './support/bench.js'
+import { Bench, forgetSeed, isOpen, PHONE, statuses } from '../../../test/support/whatsapp-session/bench.js'
 import { MediaServer } from '../../../test/doubles/whatsapp-web/index.js'
 
 let bench: Bench

@@ -1,6 +1,6 @@
 /** Pairing and text in both directions, end to end: real Baileys, Noise and Signal, against the double. */
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
-import { Bench, PHONE, statuses } from './support/bench.js'
+import { Bench, PHONE, statuses } from '../../../test/support/whatsapp-session/bench.js'
 
 let bench: Bench
 beforeEach(async () => {

@@ -6,6 +6,7 @@ import { ConfigError, systemClock, type Message } from '@botmesh/core'
 import { RecordingSink } from '@botmesh/core/testing'
 import { BaileysProvider, type BaileysOptions } from '@botmesh/baileys'
 import { closePolicy, codeOf } from '../src/close-codes.js'
+import { Backlog } from '../src/backlog.js'
 import { InboundQueue } from '../src/inbound-queue.js'
 import { parseInbound, readMediaId } from '../src/parse-inbound.js'
 import { quietSignal } from '../src/quiet-signal.js'
@@ -249,6 +250,22 @@ describe('the inbound queue', () => {
     const left = stopped.push(message('c1', 'c'))
     await stopped.close()
     expect({ accepted: await left, errors: stuck.errors }).toEqual({ accepted: false, errors: [] })
+  })
+})
+
+describe('the backlog', () => {
+  it('scenario 14: is full by number or by size, and forgets what is done with', () => {
+    const backlog = new Backlog({ messages: 2, bytes: 100 })
+    const items = [{}, {}, {}]
+    for (const item of items) backlog.add(item, 10)
+    backlog.add(items[0]!, 10)
+    expect([backlog.messages, backlog.bytes, backlog.isFull]).toEqual([3, 30, true])
+    backlog.remove(items[0]!)
+    backlog.remove(items[0]!)
+    expect([backlog.messages, backlog.bytes, backlog.isFull]).toEqual([2, 20, false])
+    backlog.remove(items[1]!)
+    backlog.add({}, 95)
+    expect([backlog.messages, backlog.bytes, backlog.isFull]).toEqual([2, 105, true])
   })
 })
 

@@ -10,7 +10,7 @@ import { build } from 'esbuild'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { LeaseLostError, StoreError } from '@botmesh/core'
 import { FolderStorage, type SessionRecords, type SessionStorage } from '@botmesh/baileys'
-import { Bench, FencedSink, forgetSeed, isOpen } from './support/bench.js'
+import { Bench, FencedSink, forgetSeed, isOpen } from '../../../test/support/whatsapp-session/bench.js'
 
 let folder: string
 beforeEach(async () => {

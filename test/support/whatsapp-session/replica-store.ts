@@ -1,9 +1,12 @@
-/** A store whose user dies, or loses replies, at a chosen write. */
-import { MemoryStore, StoreError, type FlowCheckpoint } from '@botmesh/core'
+/** What one replica sees of a store that others share: it dies, or loses replies, at a chosen write. */
+import { StoreError, type ChatState, type FlowCheckpoint } from '@botmesh/core'
+import type { SessionStore } from '@botmesh/baileys'
 
-/** What one replica sees of a store that others share. */
+/** A store that can fence, as every built-in one. */
+export type FencingStore = SessionStore & Required<Pick<SessionStore, 'setCheckpointIf' | 'openState'>>
+
 export class ReplicaStore {
-  readonly kind = 'memory'
+  readonly kind: string
   readonly getCheckpoint = (key: string) => this.shared.getCheckpoint(key)
   writes = 0
   /** From this write on nothing is answered: `before` it is done, or `after`. */
@@ -17,11 +20,18 @@ export class ReplicaStore {
   private dead = false
   private buried = false
 
-  constructor(private readonly shared: MemoryStore) {}
+  constructor(private readonly shared: FencingStore) {
+    this.kind = shared.kind
+  }
 
   /** Resolves when it has died. */
   get died(): Promise<void> {
     return new Promise((resolve) => (this.dead ? resolve() : this.deaths.push(resolve)))
+  }
+
+  /** A write too: it raises the fence. */
+  async openState(key: string, fence: number): Promise<ChatState | null> {
+    return this.write(() => this.shared.openState(key, fence))
   }
 
   async setCheckpoint(key: string, checkpoint: FlowCheckpoint): Promise<void> {
@@ -40,27 +50,31 @@ export class ReplicaStore {
   private async write<T>(run: () => Promise<T>): Promise<T> {
     const number = ++this.writes
     if (this.dead || (this.dies?.at === number && this.dies.done === 'before')) return this.die()
-    if (this.failing.has(number)) throw refusal()
+    if (this.failing.has(number)) throw this.refusal()
     const answer = await run()
-    if (this.dies?.at === number) return this.die()
-    if (this.lost.has(number)) throw refusal()
+    if (this.dead || this.dies?.at === number) return this.die()
+    if (this.lost.has(number)) throw this.refusal()
     return answer
   }
 
   /** Lets what waits for an answer go, at the end of a test. */
   bury(): void {
     this.buried = true
-    for (const reject of this.unanswered.splice(0)) reject(refusal())
+    for (const reject of this.unanswered.splice(0)) reject(this.refusal())
   }
 
   private die(): Promise<never> {
     this.dead = true
     for (const wake of this.deaths.splice(0)) wake()
-    if (this.buried) return Promise.reject(refusal())
+    if (this.buried) return Promise.reject(this.refusal())
     return new Promise((_, reject) => this.unanswered.push(reject))
   }
-}
 
-function refusal(): StoreError {
-  return new StoreError('no answer', { store: 'memory', operation: 'setCheckpointIf' }, { retryable: true })
+  private refusal(): StoreError {
+    return new StoreError(
+      'no answer',
+      { store: this.kind, operation: 'setCheckpointIf' },
+      { retryable: true },
+    )
+  }
 }

@@ -10,7 +10,7 @@ import {
   trustDoubleCertificates,
   WhatsAppWebDouble,
   type DoubleAccount,
-} from '../../../../test/doubles/whatsapp-web/index.js'
+} from '../../doubles/whatsapp-web/index.js'
 
 trustDoubleCertificates()
 

@@ -1,0 +1,42 @@
+/**
+ * What WhatsApp has delivered over one connection and the bot has not taken yet, by number and by size. While the bot
+ * refuses a message, everything behind it waits in this process: there is an end to that.
+ */
+const MOST_MESSAGES = 1000
+const MOST_BYTES = 8 * 1024 * 1024
+
+export class Backlog {
+  private readonly sizes = new Map<object, number>()
+  private total = 0
+
+  constructor(
+    private readonly most: { messages: number; bytes: number } = {
+      messages: MOST_MESSAGES,
+      bytes: MOST_BYTES,
+    },
+  ) {}
+
+  /** @param item its identity; adding it again changes nothing. */
+  add(item: object, bytes: number): void {
+    if (this.sizes.has(item)) return
+    this.sizes.set(item, bytes)
+    this.total += bytes
+  }
+
+  remove(item: object): void {
+    this.total -= this.sizes.get(item) ?? 0
+    this.sizes.delete(item)
+  }
+
+  get messages(): number {
+    return this.sizes.size
+  }
+
+  get bytes(): number {
+    return this.total
+  }
+
+  get isFull(): boolean {
+    return this.messages > this.most.messages || this.bytes > this.most.bytes
+  }
+}

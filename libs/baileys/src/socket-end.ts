@@ -1,0 +1,32 @@
+/** The end of a socket of Baileys', which by itself may take half a minute. */
+import type { WASocket } from '@whiskeysockets/baileys'
+import type { ProviderSink } from '@botmesh/core'
+
+/** How long the other side may take to agree. */
+export const CLOSE_GRACE_MS = 2000
+
+/** Asks the socket to close and, if the other side does not answer, cuts it. Never rejects. */
+export async function closeSocket(
+  socket: WASocket,
+  { clock, logger }: Pick<ProviderSink, 'clock' | 'logger'>,
+  provider: string,
+): Promise<void> {
+  const wire = socket.ws as unknown as { socket?: { terminate(): void } | null }
+  const grace = clock.setTimeout(() => wire.socket?.terminate(), CLOSE_GRACE_MS)
+  try {
+    await socket.end(undefined)
+  } catch (error) {
+    logger.debug({ err: error, provider }, 'whatsapp: closing the socket failed')
+  } finally {
+    grace.cancel()
+    // Baileys does not wait for a connection that the other side is closing: it would keep the process for half a minute.
+    wire.socket?.terminate()
+    dropQuestions(socket)
+  }
+}
+
+/** Questions of a closed socket, which nobody will answer: Baileys would wait for their time-outs, up to a minute. */
+export function dropQuestions(socket: WASocket): void {
+  const wire = socket.ws as unknown as { emit(name: 'error', error: Error): void }
+  wire.emit('error', new Error('the connection is closed'))
+}
