@@ -3,4 +3,8 @@ import { describe } from '@jest/globals'
 import { sessionSuite } from '../../support/whatsapp-session/session.suite.js'
 import { places } from './places.js'
 
-for (const place of places) describe(place.name, () => sessionSuite(place, 90_000))
+for (const place of places) {
+  describe(place.name, () => {
+    sessionSuite(place, 90_000)
+  })
+}

@@ -12,8 +12,7 @@ export class FaultyDisk {
   readonly died: Promise<void>
   private die: () => void = () => {}
   private dead = false
-  /** How what is open is closed. */
-  private readonly handles = new Map<disk.FileHandle, () => Promise<void>>()
+  private readonly handles = new Set<disk.FileHandle>()
 
   constructor() {
     this.died = new Promise((resolve) => (this.die = resolve))
@@ -25,25 +24,25 @@ export class FaultyDisk {
       const handle = await this.call(`open ${flags}`, async () => {
         const opened = await disk.open(path, flags, mode)
         if (this.dead) await opened.close()
-        else this.handles.set(opened, opened.close.bind(opened))
+        else this.handles.add(opened)
         return opened
       })
-      const { writeFile, sync, close } = handle
-      handle.writeFile = (text) =>
-        this.call(
-          'write',
-          () => writeFile.call(handle, text),
-          () => writeFile.call(handle, String(text).slice(0, String(text).length / 2)),
-        )
-      handle.sync = () => this.call('sync', () => sync.call(handle))
-      handle.close = async () => {
-        await this.call('close', async () => {
-          this.handles.delete(handle)
-          await close.call(handle)
-        })
+      // What is used of a handle, no more.
+      return {
+        writeFile: (text: string) =>
+          this.call(
+            'write',
+            () => handle.writeFile(text),
+            () => handle.writeFile(text.slice(0, text.length / 2)),
+          ),
+        sync: () => this.call('sync', () => handle.sync()),
+        close: () =>
+          this.call('close', async () => {
+            this.handles.delete(handle)
+            await handle.close()
+          }),
       }
-      return handle
-    }) as Disk['open'],
+    }) as unknown as Disk['open'],
     rename: (from, to) => this.call('rename', () => disk.rename(from, to)),
     rm: (path, options) => this.call('rm', () => disk.rm(path, options)),
     mkdir: ((path: string, options: object) =>
@@ -72,7 +71,7 @@ export class FaultyDisk {
 
   /** What a dead process has open is closed for it. */
   async bury(): Promise<void> {
-    await Promise.all([...this.handles.values()].map((close) => close()))
+    await Promise.all([...this.handles].map((handle) => handle.close()))
     this.handles.clear()
   }
 }
