@@ -29,6 +29,12 @@ export interface WhatsAppWebSettings {
   session: string
   /** Where the session is kept; with several replicas a folder that all of them see. */
   folder?: string
+  /** Pair by a code that is typed on this phone, instead of a QR code. */
+  pairingPhone?: string
+  /** Shows what pairs the bot on standard output too. Default true. */
+  printQr?: boolean
+  /** Another server than WhatsApp's, such as a double's. */
+  waWebSocketUrl?: string
 }
 
 export interface ShopOptions {
@@ -51,6 +57,8 @@ export interface ShopOptions {
   whatsapp?: WhatsAppSettings
   telegram?: TelegramSettings
   whatsappWeb?: WhatsAppWebSettings
+  /** Who knows it may see the pairing page, `/pairing`; without one there is no such page. */
+  pairingPassword?: string
   /** `ready`: standbys of an exclusive transport count as ready, as a rolling deploy needs it. Default `not-ready`. */
   healthStandby?: 'ready' | 'not-ready'
   /** Default `info`. */
@@ -70,7 +78,6 @@ export function settingsFrom(env: Env): ShopOptions {
     verifyToken: 'WHATSAPP_VERIFY_TOKEN',
   })
   const telegram = telegramFrom(env)
-  const session = text(env, 'WHATSAPP_WEB_SESSION')
   return {
     port: portOf(text(env, 'PORT') ?? '3000'),
     ...optional('host', text(env, 'HOST')),
@@ -85,9 +92,8 @@ export function settingsFrom(env: Env): ShopOptions {
       ? {}
       : { whatsapp: { ...whatsapp, ...optional('graphUrl', text(env, 'WHATSAPP_GRAPH_URL')) } }),
     ...optional('telegram', telegram),
-    ...(session === undefined
-      ? {}
-      : { whatsappWeb: { session, ...optional('folder', text(env, 'WHATSAPP_WEB_FOLDER')) } }),
+    ...optional('whatsappWeb', whatsappWebFrom(env)),
+    ...optional('pairingPassword', passwordFrom(env)),
     ...optional('healthStandby', standby(env)),
   }
 }
@@ -117,6 +123,27 @@ function telegramFrom(env: Env): TelegramSettings | undefined {
     ...optional('webhookSecret', webhookSecret),
     ...optional('apiRoot', text(env, 'TELEGRAM_API_ROOT')),
   }
+}
+
+function whatsappWebFrom(env: Env): WhatsAppWebSettings | undefined {
+  const session = text(env, 'WHATSAPP_WEB_SESSION')
+  if (session === undefined) return undefined
+  return {
+    session,
+    ...optional('folder', text(env, 'WHATSAPP_WEB_FOLDER')),
+    ...optional('pairingPhone', text(env, 'WHATSAPP_WEB_PHONE')),
+    ...optional('waWebSocketUrl', text(env, 'WHATSAPP_WEB_URL')),
+  }
+}
+
+/** Whoever sees the page can pair a phone with the shop: no password that one could guess. */
+function passwordFrom(env: Env): string | undefined {
+  const password = text(env, 'PAIRING_PASSWORD')
+  if (password === undefined || password.length >= 16) return password
+  throw new ConfigError('PAIRING_PASSWORD is too short; accepted: 16 characters or more.', {
+    option: 'PAIRING_PASSWORD',
+    accepted: '16 characters or more',
+  })
 }
 
 function standby(env: Env): 'ready' | 'not-ready' | undefined {

@@ -17,6 +17,9 @@ import { StockReport } from './jobs/stock-report.js'
 import { ChatLog } from './logging/chat-log.js'
 import { botLines, PINO } from './logging/pino-logger.js'
 import { Orders } from './orders.js'
+import { PAIRED_BOT, PairingBoard } from './pairing/pairing-board.js'
+import { PairingController } from './pairing/pairing.controller.js'
+import { PAIRING_PASSWORD } from './pairing/pairing.guard.js'
 import type { ShopOptions } from './settings.js'
 
 export interface ShopParts {
@@ -41,7 +44,11 @@ export class ShopModule {
           BotmeshModule.forRoot(botOf(parts, name, provider, path)),
         ),
       ],
+      controllers: hasPairingPage(parts) ? [PairingController] : [],
       providers: [
+        ...(hasPairingPage(parts)
+          ? [{ provide: PAIRING_PASSWORD, useValue: parts.options.pairingPassword }, PairingBoard]
+          : []),
         { provide: PINO, useValue: parts.logger },
         Catalogue,
         Orders,
@@ -54,6 +61,11 @@ export class ShopModule {
       exports: [PINO],
     }
   }
+}
+
+/** Without a password there is no page: whoever sees it can pair a phone of their own with the shop. */
+function hasPairingPage({ options, whatsappWeb }: ShopParts): boolean {
+  return whatsappWeb !== undefined && options.pairingPassword !== undefined
 }
 
 function transportsOf(parts: ShopParts): [name: string, provider: Provider, webhook?: string][] {
@@ -83,7 +95,7 @@ function transportsOf(parts: ShopParts): [name: string, provider: Provider, webh
     const path = webhookSecret === undefined ? undefined : '/webhooks/telegram'
     transports.push(['telegram', provider, path])
   }
-  if (parts.whatsappWeb !== undefined) transports.push(['whatsapp-web', parts.whatsappWeb])
+  if (parts.whatsappWeb !== undefined) transports.push([PAIRED_BOT, parts.whatsappWeb])
   return transports
 }
 
