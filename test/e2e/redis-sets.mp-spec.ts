@@ -1,6 +1,6 @@
 /**
  * Bots as processes on a Redis Cluster and on a Sentinel set: turns, deaths and hand-overs as on a single server, and a
- * failover in the middle of conversations (S3, scenarios 1, 3, 13).
+ * failover in the middle of conversations (S3, scenarios 1, 2, 3, 13).
  */
 import { describe, expect, it } from '@jest/globals'
 import { waitFor } from '../support/index.js'
@@ -13,7 +13,7 @@ const CHATS = Array.from({ length: 6 }, (_, n) => `flow-${n}`)
 
 describe.each(stages)('$name', ({ stage }) => {
   it(
-    'turns are one at a time and in order, also after a kill -9; a failover does not end a conversation',
+    'turns are one at a time and in order, also after a freeze and a kill -9; a failover does not end a conversation',
     async () => {
       const { place, primary } = await stage()
       const crew = new Crew({ place, leaseMs: LEASE_MS, durability: true, env: { LEAD: 'job:report' } })
@@ -31,6 +31,19 @@ describe.each(stages)('$name', ({ stage }) => {
         const found = await one.next('hammered', { timeoutMs: 50_000 })
         expect(found).toMatchObject({ turns: 200, overlaps: 0, unordered: 0, failures: [] })
       }
+
+      // Scenario 2: stopped in the middle of a message for longer than its lease.
+      a.write('frozen', 'slow 300', 'f1')
+      await a.of('handling', 'f1')
+      a.process.pause()
+      b.write('frozen', 'next', 'f2')
+      await crew.hears('frozen', ['did slow 300', 'echo next'])
+      a.process.resume()
+      expect(await a.of('send-refused', 'f1')).toMatchObject({
+        reason: expect.stringMatching(/frozen|expired/),
+      })
+      a.write('frozen', 'again', 'f3')
+      await crew.hears('frozen', ['did slow 300', 'echo next', 'echo again'])
 
       // A primary is lost between a question and its answer.
       for (const chat of CHATS) a.write(chat, 'order', crew.id())
