@@ -1,6 +1,6 @@
 /** What is particular to SQLite: options, errors, several processes on one file, a process that dies in a commit. */
-import { mkdirSync, writeFileSync } from 'node:fs'
-import { relative } from 'node:path'
+import { chmodSync, mkdirSync, writeFileSync } from 'node:fs'
+import { dirname, relative } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, describe, expect, it } from '@jest/globals'
 import Database from 'libsql'
@@ -94,6 +94,28 @@ describe('bad input: options of SQLiteStore', () => {
     const directory = files.path('folder')
     mkdirSync(directory)
     await expect(new SQLiteStore({ path: directory }).open()).rejects.toThrow(ConfigError)
+  })
+
+  it('a file that this user may not write is refused by name', async () => {
+    const path = files.path()
+    const owner = new SQLiteStore({ path })
+    await owner.open()
+    await owner.close()
+    chmodSync(path, 0o444)
+    chmodSync(dirname(path), 0o555)
+    // Whom nobody refuses anything becomes nobody for a moment.
+    const mighty = process.getuid?.() === 0
+    if (mighty) process.seteuid?.(65_534)
+    const error = await new SQLiteStore({ path, prefix: 'other' }).open().then(
+      () => 'it was accepted',
+      (reason: unknown) => reason,
+    )
+    if (mighty) process.seteuid?.(0)
+    chmodSync(dirname(path), 0o755)
+    expect(error).toBeInstanceOf(ConfigError)
+    expect(String(error)).toContain(path)
+    expect((error as ConfigError).details.option).toBe('path')
+    expect(String(error)).toMatch(/cannot be written to|may this process write to it/)
   })
 
   it('another writer that holds the file too long is a retryable error, and nothing is lost', async () => {
