@@ -7,7 +7,7 @@ import { spawnSync } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { SIZE_LIMITS } from '../test/packages/support/size-limits.mjs'
+import { SIZE_LIMITS } from './size-limits.mjs'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 
@@ -27,7 +27,7 @@ function check(folder) {
   )
   const limit = SIZE_LIMITS[manifest.name]?.ownKiB ?? 0
   if (ownKiB > limit && manifest.private !== true)
-    problems.push(`has ${ownKiB} KiB, its limit in test/packages/support/size-limits.mjs is ${limit}`)
+    problems.push(`has ${ownKiB} KiB, its limit in tools/size-limits.mjs is ${limit}`)
   const names = entries.map(([path]) => manifest.name + path.slice(1))
   return [...problems, ...(missing.length === 0 ? loads(names) : [])].map(
     (problem) => `${manifest.name} ${problem}`,

@@ -14,11 +14,16 @@ import { trackedFiles } from './project-files.mjs'
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const CODE = /^(libs|apps)\/[^/]+\/(src|test)\/.*\.(ts|mjs)$|^(test|bench|tools|examples)\/.*\.(ts|mjs)$/
 
+/** Copied into applications that have dependencies of their own. */
+const STRANGERS = 'test/packages/fixtures/vitest/'
+
 /** @returns {import('./imports/check.mjs').Workspace} */
 export function readWorkspace() {
   const paths = trackedFiles()
   const read = (/** @type {string} */ path) => readFileSync(`${ROOT}${path}`, 'utf8')
-  const code = paths.filter((path) => CODE.test(path) && !path.endsWith('.d.ts'))
+  const code = paths.filter(
+    (path) => CODE.test(path) && !path.endsWith('.d.ts') && !path.startsWith(STRANGERS),
+  )
   const manifests = paths.filter((path) => /^((libs|apps)\/[^/]+\/)?package\.json$/.test(path))
   return {
     files: new Map(code.map((path) => [path, read(path)])),

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { describe, expect, it } from '@jest/globals'
 import { Application, packed } from './support/application.js'
 import { entriesOf, ROOT } from './support/packed.mjs'
-import { SIZE_LIMITS } from './support/size-limits.mjs'
+import { SIZE_LIMITS } from '../../tools/size-limits.mjs'
 
 const KIB = 1024
 
@@ -47,7 +47,7 @@ function expectWithin(name: string, ownBytes: number, allBytes: number): void {
   const limits = SIZE_LIMITS[name]
   const seen = { ownKiB: Math.ceil(ownBytes / KIB), allKiB: Math.ceil(allBytes / KIB) }
   if (limits === undefined) {
-    throw new Error(`${name} has no line in support/size-limits.mjs; seen now: ${JSON.stringify(seen)}`)
+    throw new Error(`${name} has no line in tools/size-limits.mjs; seen now: ${JSON.stringify(seen)}`)
   }
   expect({
     ...seen,

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { describe, expect, it } from '@jest/globals'
 import { parse } from 'yaml'
 import { packages, ROOT, type Manifest } from './support/packed.mjs'
-import { SIZE_LIMITS } from './support/size-limits.mjs'
+import { SIZE_LIMITS } from '../../tools/size-limits.mjs'
 
 const text = (path: string): string => readFileSync(join(ROOT, path), 'utf8')
 const all = packages()

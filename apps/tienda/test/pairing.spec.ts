@@ -114,7 +114,7 @@ describe('Z9: the pairing page', () => {
     const wrong = { authorization: `Basic ${Buffer.from('x:wrong').toString('base64')}` }
     for (const path of ['', '/state', '/panel.js', '/panel.css']) {
       for (const headers of [{}, wrong, { authorization: 'Bearer x' }]) {
-        const answer = await get(shop, path, headers as Record<string, string>)
+        const answer = await get(shop, path, headers)
         expect([answer.status, answer.headers.get('www-authenticate')]).toEqual([
           401,
           'Basic realm="Tienda Aurora", charset="UTF-8"',

@@ -210,14 +210,14 @@ function readServer(
     option === 'imap' ? [...KNOWN_SERVER, 'mailbox'] : KNOWN_SERVER,
   )
   const { accessToken, ...plain } = server
-  const read = serverForm.safeParse(plain)
-  if (!read.success) {
-    const { path, message } = read.error.issues[0]!
+  const parsed = serverForm.safeParse(plain)
+  if (!parsed.success) {
+    const { path, message } = parsed.error.issues[0]!
     const name = String(path[0])
     const value = (plain as Record<string, unknown>)[name]
     refuse(`${option}.${name}`, name === 'password' ? hidden(value) : value, message)
   }
-  const { host, port, security, user, password, ca } = read.data
+  const { host, port, security, user, password, ca } = parsed.data
   if (password !== undefined) secrets.add(password)
   const token = readToken(option, accessToken, secrets)
   if (token !== null && password !== undefined) {

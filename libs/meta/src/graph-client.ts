@@ -2,7 +2,14 @@
  * Calls of Meta's Graph API, shared by WhatsApp, Messenger and Instagram: one place for the deadline,
  * for the meaning of errors and for keeping the token out of every error and log.
  */
-import { networkCodeOf, networkReasonOf, readBounded, SendError, wasNeverSent, type Clock } from '@botmesh/core'
+import {
+  networkCodeOf,
+  networkReasonOf,
+  readBounded,
+  SendError,
+  wasNeverSent,
+  type Clock,
+} from '@botmesh/core'
 import { z } from 'zod'
 import { judgeGraphError, saysEnough } from './graph-errors.js'
 import type { CommonSettings } from './graph-options.js'

@@ -31,7 +31,7 @@ async function contentOf(pairing: Pairing, texts: PairingTexts): Promise<Omit<Pa
     }
     case 'code': {
       const { value } = pairing
-      const label = texts.codeLabel([...value].join(' '))
+      const label = texts.codeLabel(value.split('').join(' '))
       const shown = `${value.slice(0, 4)}-${value.slice(4)}`
       return {
         status: texts.code,
