@@ -30,6 +30,8 @@ export interface StoreCallsOptions {
 
 /** After it a call's fate is unknown and it rejects. */
 const CALL_TIMEOUT_MS = 10_000
+/** Shortest attempt to open that is worth while. */
+const LEAST_MS = 100
 
 export class StoreCalls {
   private readonly link: Line
@@ -73,18 +75,18 @@ export class StoreCalls {
     const ends = clock.monotonic() + startTimeoutMs
     const pauses = new Backoff(systemRandom, 50, 1000)
     this.closing = false
+    // One more that time cuts short would only hide the reason.
+    const over = (): boolean => this.closing || ends - clock.monotonic() < LEAST_MS
     for (;;) {
       try {
-        await this.connect(ends - clock.monotonic())
-        return
+        return await this.connect(ends - clock.monotonic())
       } catch (error) {
-        const again = isPassing(error) && !this.closing && clock.monotonic() < ends
-        if (!again) {
-          this.link.close()
-          throw this.failure(error, 'open')
-        }
+        const again = isPassing(error) && !over()
+        if (again) await pauses.wait(clock)
+        if (again && !over()) continue
+        this.link.close()
+        throw this.failure(error, 'open')
       }
-      await pauses.wait(clock)
     }
   }
 

@@ -1,16 +1,17 @@
 /**
- * Servers whose version is too old, met at start (Z11). None can be had everywhere, so a double says that it is one: it
- * answers INFO, agrees to everything else, and notes what it was asked to do.
+ * Servers whose version is too old, met at start (Z11), or that are loading for ever. None can be had everywhere, so a
+ * double says that it is one: it answers INFO, runs no script, agrees to everything else, and notes what it was asked.
  */
 import { createServer, type AddressInfo, type Socket } from 'node:net'
 import { describe, expect, it } from '@jest/globals'
-import { ConfigError } from '@botmesh/core'
-import { onTestEnd } from '../../../test/support/index.js'
+import { ConfigError, StoreError } from '@botmesh/core'
+import { onTestEnd, waitFor } from '../../../test/support/index.js'
 import { RedisCoordinator, RedisStore } from '../src/index.js'
 
 interface OldServer {
   url: string
   asked: string[]
+  connections: () => number
 }
 
 async function startOldServer(version: string, clusterEnabled: boolean): Promise<OldServer> {
@@ -22,6 +23,7 @@ async function startOldServer(version: string, clusterEnabled: boolean): Promise
     asked.push(name)
     if (name === 'info') return `$${info.length}\r\n${info}\r\n`
     if (name === 'hello') return "-ERR unknown command 'HELLO'\r\n"
+    if (name.startsWith('eval')) return '-LOADING Redis is loading the dataset in memory\r\n'
     if (name !== 'cluster') return '+OK\r\n'
     return `*1\r\n*3\r\n:0\r\n:16383\r\n*2\r\n$9\r\n127.0.0.1\r\n:${port}\r\n`
   }
@@ -48,7 +50,8 @@ async function startOldServer(version: string, clusterEnabled: boolean): Promise
     for (const socket of sockets) socket.destroy()
     server.close()
   })
-  return { url: `redis://127.0.0.1:${(server.address() as AddressInfo).port}`, asked }
+  const { port } = server.address() as AddressInfo
+  return { url: `redis://127.0.0.1:${port}`, asked, connections: () => sockets.size }
 }
 
 async function rejection(promise: Promise<unknown>): Promise<unknown> {
@@ -77,5 +80,20 @@ describe('Z11, S3: a server that is too old is refused at start, before anything
     await Promise.all([store.close(), coordinator.stop()])
     expect(asked).toContain('info')
     expect(asked.filter((name) => name.startsWith('eval'))).toEqual([])
+  })
+})
+
+describe('S1: a server that is loading', () => {
+  it('is tried again; a store that is closed meanwhile tries no more, and leaves no connection', async () => {
+    const { url, asked, connections } = await startOldServer('7.0.15', false)
+    const store = new RedisStore({ url, startTimeoutMs: 60_000 })
+    const opened = rejection(store.open())
+    const scripts = (): number => asked.filter((name) => name.startsWith('eval')).length
+    await waitFor(() => scripts() > 3, { what: 'it is asked again' })
+    await store.close()
+    expect(await opened).toBeInstanceOf(StoreError)
+    const before = scripts()
+    await waitFor(() => connections() === 0, { what: 'no connection', timeoutMs: 2000 })
+    expect(scripts()).toBe(before)
   })
 })
