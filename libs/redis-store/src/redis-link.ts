@@ -11,6 +11,7 @@
 import type { Redis } from 'ioredis'
 import { ConfigError, CoordinationUnavailableError, type Clock, type Logger, type Timer } from '@botmesh/core'
 import type { Line, LineEvents } from './line.js'
+import { OpenCalls } from './open-calls.js'
 import { ownSettings, type ServerTarget } from './redis-target.js'
 import type { Script } from './scripts.js'
 import { wireCommand } from './wire.js'
@@ -78,25 +79,21 @@ async function told<T>(reply: Promise<T>): Promise<T> {
 /** The server cannot do this as it is now; another connection may lead to one that can. */
 const NOT_HERE = /^(?:READONLY|MASTERDOWN)/
 
-/** A call that is not answered yet. */
-interface Call {
-  deadline: number
-  over: boolean
-  reject(error: unknown): void
-}
-
 export class RedisLink implements Line {
   private client: Redis | null = null
   private lastError: Error | null = null
   private refused: ConfigError | null = null
-  /** In the order in which they were made. */
-  private calls: Call[] = []
-  private watch: Timer | null = null
+  private readonly calls: OpenCalls
   private handshake: Timer | null = null
   private handshakes = 0
   private readonly waiters = new Set<(error: Error | null) => void>()
 
-  constructor(private readonly options: LinkOptions) {}
+  constructor(private readonly options: LinkOptions) {
+    this.calls = new OpenCalls(options.clock, (late) => {
+      for (const call of late) call.reject(this.unreachable())
+      if (this.ready) this.renew()
+    })
+  }
 
   get ready(): boolean {
     return this.client?.status === 'ready'
@@ -126,14 +123,9 @@ export class RedisLink implements Line {
     const client = this.client
     this.client = null
     this.refused = null
-    this.watch?.cancel()
     this.handshake?.cancel()
-    this.watch = this.handshake = null
-    for (const call of this.calls.splice(0)) {
-      if (call.over) continue
-      call.over = true
-      call.reject(this.unreachable())
-    }
+    this.handshake = null
+    for (const call of this.calls.clear()) call.reject(this.unreachable())
     for (const settle of [...this.waiters]) settle(this.unreachable())
     if (!client) return
     client.removeAllListeners()
@@ -188,8 +180,7 @@ export class RedisLink implements Line {
 
   private withinTime(reply: Promise<unknown>, timeoutMs: number): Promise<unknown> {
     return new Promise((resolve, reject) => {
-      const call: Call = { deadline: 0, over: false, reject }
-      this.limit(call, timeoutMs)
+      const call = this.calls.add(reject, timeoutMs)
       reply.then(
         (value) => {
           call.over = true
@@ -206,37 +197,6 @@ export class RedisLink implements Line {
 
   private command(client: Redis, name: string, args: string[]): Promise<unknown> {
     return client.sendCommand(wireCommand(name, args)) as Promise<unknown>
-  }
-
-  /** Bounds a call. One timer for all of them: they come by the thousand, and hardly one is ever late. */
-  private limit(call: Call, timeoutMs: number): void {
-    call.deadline = this.options.clock.monotonic() + timeoutMs
-    while (this.calls[0]?.over) this.calls.shift()
-    this.calls.push(call)
-    this.watch ??= this.lookLater(timeoutMs)
-  }
-
-  /** Looks after `ms`, and then once the sockets have been read: a process that stood still finds answers there that came
-   * in time, and the timers of that time fire first. */
-  private lookLater(ms: number): Timer {
-    return this.options.clock.setTimeout(() => setImmediate(() => this.lookForLate()), ms, {
-      background: true,
-    })
-  }
-
-  private lookForLate(): void {
-    this.watch = null
-    const now = this.options.clock.monotonic()
-    const waiting = this.calls.filter((call) => !call.over)
-    const late = waiting.filter((call) => call.deadline <= now)
-    this.calls = waiting.filter((call) => call.deadline > now)
-    for (const call of late) {
-      call.over = true
-      call.reject(this.unreachable())
-    }
-    if (late.length > 0 && this.ready) this.renew()
-    const next = Math.min(...this.calls.map((call) => call.deadline))
-    if (this.calls.length > 0) this.watch = this.lookLater(Math.max(1, next - now))
   }
 
   private begin(): Redis {

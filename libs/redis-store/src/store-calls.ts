@@ -1,13 +1,5 @@
 /** How the store reaches Redis: one connection, opened when first needed, calls of one tick in one script call. */
-import {
-  Backoff,
-  ConfigError,
-  CoordinationUnavailableError,
-  StoreError,
-  systemRandom,
-  type Clock,
-  type Logger,
-} from '@botmesh/core'
+import { ConfigError, CoordinationUnavailableError, StoreError, type Clock, type Logger } from '@botmesh/core'
 import { BatchQueue, type Entry } from './batch-queue.js'
 import { escapeName, type ShardKeys } from './keys.js'
 import type { ShardedPlace } from './layout.js'
@@ -73,7 +65,7 @@ export class StoreCalls {
   private async openOnce(): Promise<void> {
     const { startTimeoutMs, clock } = this.options
     const ends = clock.monotonic() + startTimeoutMs
-    const pauses = new Backoff(systemRandom, 50, 1000)
+    let pauseMs = 25
     this.closing = false
     // One more that time cuts short would only hide the reason.
     const over = (): boolean => this.closing || ends - clock.monotonic() < LEAST_MS
@@ -82,7 +74,8 @@ export class StoreCalls {
         return await this.connect(ends - clock.monotonic())
       } catch (error) {
         const again = isPassing(error) && !over()
-        if (again) await pauses.wait(clock)
+        pauseMs = Math.min(2 * pauseMs, 1000)
+        if (again) await new Promise<void>((resolve) => void clock.setTimeout(resolve, pauseMs))
         if (again && !over()) continue
         this.link.close()
         throw this.failure(error, 'open')
