@@ -12,7 +12,8 @@ export async function idleMemory({ server, record }) {
     port: server.port,
     prefix: 'k',
     chats: CHATS,
-    warmUp: 50_000,
+    // As many as Redis needs to have taken what it keeps for itself once it has worked: with fewer the first look is too good.
+    warmUp: 200_000,
     dedupeMs: 10_000,
     // Shorter ones end on a machine that is busy, in which a process stands still for most of a second.
     leaseMs: 3000,
