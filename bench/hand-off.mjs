@@ -11,7 +11,7 @@ import { median, quantile, spread } from './statistics.mjs'
 const RIVALS = ['redis-semaphore', 'redlock', 'redlock-universal', 'groupmq']
 
 export async function handOff(run) {
-  const { server, record, rounds, ms } = run
+  const { server, record, rounds } = run
   const found = new Map(['raw-push', 'botmesh', ...RIVALS].map((name) => [name, { medians: [], p99s: [] }]))
   const add = (name, times) => {
     // Where the other process is as good as never next, there is nothing to say of hand-offs.
@@ -20,8 +20,8 @@ export async function handOff(run) {
     found.get(name).p99s.push(quantile(times, 0.99))
   }
   for (let round = 0; round < rounds; round += 1) {
-    add('raw-push', await between(server, 'push-process.mjs', `h${round}`, ms))
-    add('botmesh', await between(server, 'handoff-process.mjs', `h${round}`, ms))
+    add('raw-push', await between(run, 'push-process.mjs', `h${round}`))
+    add('botmesh', await between(run, 'handoff-process.mjs', `h${round}`))
     for (const rival of RIVALS) add(rival, await betweenTurns(run, rival, `h${round}`))
   }
   const seen = [...found].filter(([, { medians }]) => medians.length > 0)
@@ -35,13 +35,13 @@ export async function handOff(run) {
   record.require('(b) hand-off p99 / raw-push', ratio('p99s'), '<=', 2.5)
 }
 
-/** Two processes of `script` that take turns at one chat. */
-async function between(server, script, prefix, ms) {
+/** Two processes of `script` that take turns at one chat. They begin cold, and are warm when it counts, as in the others. */
+async function between({ server, ms, warmUpMs }, script, prefix) {
   await server.admin.flushall()
   const children = [0, 1].map((n) =>
     launch(script, {
       ...{ port: server.port, prefix, replica: `replica-${n}` },
-      ...{ first: n === 0, handlerMs: 2, ms },
+      ...{ first: n === 0, handlerMs: 2, ms: warmUpMs + ms },
     }),
   )
   await Promise.all(children.map((child) => child.next('ready')))
@@ -52,26 +52,29 @@ async function between(server, script, prefix, ms) {
   turns.sort((a, b) => a.n - b.n)
   for (let n = 1; n < turns.length; n += 1)
     if (turns[n].from < turns[n - 1].to) throw new Error(`${script}: turns overlap`)
-  return handOffs(turns)
+  return handOffs(turns, warmUpMs / (warmUpMs + ms))
 }
 
 /** The same of a contender of the other benchmarks: one chat, one turn in flight in each of two processes. */
-async function betweenTurns({ server, ms }, contender, prefix) {
-  const job = { contender, prefix, chats: 1, inFlight: 1, handlerMs: 2, warmUpMs: 200, ms }
+async function betweenTurns({ server, ms, warmUpMs }, contender, prefix) {
+  const job = { contender, prefix, chats: 1, inFlight: 1, handlerMs: 2, warmUpMs, ms }
   const result = await measureTurns(server, job)
   hold(contender, result)
   const turns = []
   for (const [process, notes] of result.notes.entries())
     for (let at = 0; at < notes.length; at += NOTE)
       turns.push({ process, from: notes[at + 3], to: notes[at + 4] })
-  return handOffs(turns.sort((a, b) => a.from - b.from))
+  return handOffs(
+    turns.sort((a, b) => a.from - b.from),
+    0,
+  )
 }
 
-/** Times from one process's end to the other's beginning, in µs, without the first fifth. */
-function handOffs(turns) {
+/** Times from one process's end to the other's beginning, in µs. @param cold share of the first ones that do not count. */
+function handOffs(turns, cold) {
   const times = []
   for (let n = 1; n < turns.length; n += 1) {
     if (turns[n].process !== turns[n - 1].process) times.push(turns[n].from - turns[n - 1].to)
   }
-  return times.slice(Math.floor(times.length / 5))
+  return times.slice(Math.floor(times.length * cold))
 }
