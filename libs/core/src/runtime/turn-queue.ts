@@ -94,8 +94,6 @@ export class ShardTurns {
     bound(ticket, this.context.clock, (error) => this.giveUp(ticket, error))
   }
 
-  // --- the session's life (called by the keeper) ---------------------------------------------------------------
-
   /** Takes are accepted (again). */
   begin(): void {
     this.stopped = false
@@ -171,7 +169,9 @@ export class ShardTurns {
   }
 
   private answered(ticket: Ticket, session: Session, reply: SettledTakeReply): void {
-    if (reply.outcome === 'granted') return this.grantedTo(ticket, session, reply.grant, reply.state)
+    // Back in line since a heartbeat's answer: then this grant is nobody's.
+    const own = ticket.session === session ? ticket : undefined
+    if (reply.outcome === 'granted') return this.grantedTo(own, session, reply.grant, reply.state)
     // Given up meanwhile: now it is known to stand in line.
     if (ticket.status === 'done' && reply.outcome === 'queued') return this.issuer.withdraw(ticket)
     // A push overtook the reply: a late "queued" never undoes a grant.
@@ -263,9 +263,8 @@ export class ShardTurns {
   }
 
   private giveUp(ticket: Ticket, error: unknown): void {
-    const was = ticket.status
+    const { status: was, session, grant } = ticket
     if (was === 'held' || was === 'done') return
-    const { session, grant } = ticket
     this.settleError(ticket, error)
     if (was === 'line') {
       // The first of its key that could not be sent yet holds the place of the unanswered one.
