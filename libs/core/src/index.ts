@@ -15,10 +15,12 @@ export { beginUse, endUse } from './runtime/shared-use.js'
 export type * from './bot/config.js'
 export type * from './bot/face.js'
 
-// For transports: the life of a start, checks of a webhook, ordered hand-over of a batch, reading a failed call.
+// For transports: the life of a start, checks of a webhook, reading by a schema, ordered hand-over of a batch, reading
+// a failed call.
 export { SessionStarts, TransportSession, type TransportSessionParts } from './runtime/transport-session.js'
 export { pause } from './runtime/pause.js'
 export { equalInConstantTime, headerOf, readJsonBody, webhookAnswer } from './runtime/webhook-request.js'
+export { listOf, quickReader, type QuickReader } from './runtime/quick-read.js'
 export {
   deliverInOrder,
   isOrderlyStop,
