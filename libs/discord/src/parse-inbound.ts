@@ -7,8 +7,8 @@
  */
 import type { Button, Media, Message } from '@botmesh/core'
 import {
-  interactionSchema,
-  messageSchema,
+  readInteraction,
+  readMessage,
   type ParsedAttachment,
   type ParsedComponent,
   type ParsedInteraction,
@@ -70,12 +70,11 @@ function timeOf(id: string): number {
 }
 
 function parseMessage(raw: unknown, context: InboundContext): DiscordEvent {
-  const parsed = messageSchema.safeParse(raw)
-  if (!parsed.success) return ignored('malformed message')
-  const source = parsed.data
+  const source = readMessage(raw)
+  if (source === undefined) return ignored('malformed message')
   if (source.author.id === context.botId) return ignored('written by this bot')
   if (source.webhook_id !== undefined && context.bots === 'ignore') return ignored('written by a webhook')
-  if (source.author.bot && context.bots === 'ignore') return ignored('written by another bot')
+  if (source.author.bot === true && context.bots === 'ignore') return ignored('written by another bot')
   if (!WRITTEN_TYPES.has(source.type)) return ignored(`a service message (type ${source.type})`)
   const isGroup = source.guild_id !== undefined
   if (isGroup && context.listen === 'mentions' && !addresses(source, context.botId)) {
@@ -84,26 +83,35 @@ function parseMessage(raw: unknown, context: InboundContext): DiscordEvent {
   const contents = contentsOf(source, context)
   if (contents.length === 0) return ignored('it has no content (is the Message Content intent on?)')
   const sentAt = Date.parse(source.timestamp)
-  const quotedId = source.message_reference?.type === 0 ? source.message_reference.message_id : undefined
-  return {
-    kind: 'messages',
-    messages: contents.map((content, index) => ({
-      id: index === 0 ? source.id : `${source.id}:${index + 1}`,
-      chatId: source.channel_id,
-      ...writerOf(source.author, source.member),
-      isGroup,
-      ...(isGroup ? { participant: source.author.id } : {}),
-      timestamp: Number.isNaN(sentAt) ? timeOf(source.id) : sentAt,
-      ...content,
-      ...(quotedId === undefined ? {} : { quotedId }),
-      raw,
-    })),
-  }
+  const timestamp = Number.isNaN(sentAt) ? timeOf(source.id) : sentAt
+  const from = source.author.id
+  const fromName = nameOf(source.author, source.member)
+  const quotedId = quotedBy(source)
+  const messages = contents.map(({ type, body, media, buttons }, index) => {
+    const id = index === 0 ? source.id : `${source.id}:${index + 1}`
+    const message: Message = { id, chatId: source.channel_id, from, isGroup, timestamp, type, body, raw }
+    if (fromName !== undefined) message.fromName = fromName
+    if (isGroup) message.participant = from
+    if (media !== undefined) message.media = media
+    if (buttons !== undefined) message.buttons = buttons
+    if (quotedId !== undefined) message.quotedId = quotedId
+    return message
+  })
+  return { kind: 'messages', messages }
+}
+
+/** Of an answer. A forwarded message (type 1) refers to another one, too. */
+function quotedBy({ message_reference: to }: ParsedMessage): string | undefined {
+  return to && (to.type ?? 0) === 0 ? to.message_id : undefined
 }
 
 /** True if the bot is mentioned, or one of its messages answered. */
 function addresses(source: ParsedMessage, botId: string): boolean {
-  return source.mentions.some((user) => user.id === botId) || source.referenced_message?.author?.id === botId
+  return mentions(source, botId) || source.referenced_message?.author?.id === botId
+}
+
+function mentions(source: ParsedMessage, botId: string): boolean {
+  return source.mentions?.some((user) => user.id === botId) === true
 }
 
 type Content = Pick<Message, 'type' | 'body'> & Partial<Pick<Message, 'media' | 'buttons'>>
@@ -111,31 +119,33 @@ type Content = Pick<Message, 'type' | 'body'> & Partial<Pick<Message, 'media' | 
 /** One content for each message that it becomes: a neutral message carries one file. */
 function contentsOf(source: ParsedMessage, context: InboundContext): Content[] {
   const body = readable(source, context.botId)
-  const files = [
-    ...source.attachments.map(mediaOf),
-    ...source.sticker_items.map((sticker): Media => ({
-      kind: 'sticker',
-      id: sticker.id,
-      ...(sticker.name === undefined ? {} : { fileName: sticker.name }),
-    })),
-  ]
+  const files = filesOf(source)
   if (files.length > 0) {
     return files.map((media, index) => {
       const caption = index === 0 ? body : ''
       return { type: 'media', body: caption, media: caption === '' ? media : { ...media, caption } }
     })
   }
-  if (body !== '' || source.mentions.some((user) => user.id === context.botId)) {
-    const buttons = buttonsOf(source.components)
-    return [{ type: 'text', body, ...(buttons.length === 0 ? {} : { buttons }) }]
+  if (body !== '' || mentions(source, context.botId)) {
+    const buttons = source.components === undefined ? [] : buttonsOf(source.components)
+    return [buttons.length === 0 ? { type: 'text', body } : { type: 'text', body, buttons }]
   }
   return source.poll ? [{ type: 'other', body: source.poll.question.text }] : []
 }
 
+function filesOf({ attachments = [], sticker_items: stickers = [] }: ParsedMessage): Media[] {
+  const files = attachments.map(mediaOf)
+  for (const { id, name } of stickers) {
+    files.push(name === undefined ? { kind: 'sticker', id } : { kind: 'sticker', id, fileName: name })
+  }
+  return files
+}
+
 /** Without the mention of the bot that it begins with, and with names for the ids of the people it mentions. */
-function readable(source: ParsedMessage, botId: string): string {
-  const names = new Map(source.mentions.map((user) => [user.id, writerOf(user, user.member).fromName]))
-  return source.content
+function readable({ content = '', mentions: people = [] }: ParsedMessage, botId: string): string {
+  if (!content.includes('<@')) return content
+  const names = new Map(people.map((user) => [user.id, nameOf(user, user.member)]))
+  return content
     .replace(new RegExp(`^\\s*<@!?${botId}>[\\s,:]*`), '')
     .replace(/<@!?(\d+)>/g, (mention, id: string) => {
       const name = names.get(id)
@@ -144,54 +154,48 @@ function readable(source: ParsedMessage, botId: string): string {
 }
 
 function mediaOf(file: ParsedAttachment): Media {
-  const family = (file.content_type ?? '').split('/')[0]
+  const mimeType = file.content_type ?? undefined
+  const family = mimeType?.split('/')[0]
   const kind = family === 'image' || family === 'audio' || family === 'video' ? family : 'document'
-  return {
-    kind,
-    id: file.id,
-    ...(file.content_type === undefined ? {} : { mimeType: file.content_type }),
-    ...(file.filename === undefined ? {} : { fileName: file.filename }),
-    ...(file.size === undefined ? {} : { sizeBytes: file.size }),
-    ...(file.url === undefined ? {} : { url: file.url }),
-  }
+  const media: Media = { kind, id: file.id }
+  if (mimeType !== undefined) media.mimeType = mimeType
+  if (file.filename !== undefined) media.fileName = file.filename
+  if (file.size !== undefined) media.sizeBytes = file.size
+  if (file.url !== undefined) media.url = file.url
+  return media
 }
 
 function parseInteraction(raw: unknown, context: InboundContext): DiscordEvent {
-  const parsed = interactionSchema.safeParse(raw)
-  if (!parsed.success) return ignored('malformed interaction')
-  const source = parsed.data
+  const source = readInteraction(raw)
+  if (source === undefined) return ignored('malformed interaction')
   const user = source.member?.user ?? source.user
   const chatId = source.channel_id ?? source.channel?.id
   if (user === undefined || chatId === undefined) return ignored('an interaction without a user or a channel')
-  if (user.bot && context.bots === 'ignore') return ignored('an interaction of another bot')
+  if (user.bot === true && context.bots === 'ignore') return ignored('an interaction of another bot')
   const content = source.type === COMMAND ? commandOf(source) : componentOf(source)
   if (content === undefined) return ignored(`interaction type ${source.type}`)
   const isGroup = source.guild_id !== undefined || source.channel?.type === GROUP_DM
   const messageId = `interaction:${source.id}`
-  return {
-    kind: 'messages',
-    messages: [
-      {
-        id: messageId,
-        chatId,
-        ...writerOf(user, source.member),
-        isGroup,
-        ...(isGroup ? { participant: user.id } : {}),
-        timestamp: timeOf(source.id),
-        ...(source.locale === undefined ? {} : { lang: source.locale }),
-        ...content,
-        raw,
-      },
-    ],
-    interaction: {
-      messageId,
-      id: source.id,
-      applicationId: source.application_id,
-      token: source.token,
-      chatId,
-      kind: source.type === COMMAND ? 'command' : 'component',
-    },
+  const { type, body, media, buttonId, quotedId } = content
+  const from = user.id
+  const timestamp = timeOf(source.id)
+  const message: Message = { id: messageId, chatId, from, isGroup, timestamp, type, body, raw }
+  const fromName = nameOf(user, source.member)
+  if (fromName !== undefined) message.fromName = fromName
+  if (isGroup) message.participant = from
+  if (source.locale !== undefined) message.lang = source.locale
+  if (media !== undefined) message.media = media
+  if (buttonId !== undefined) message.buttonId = buttonId
+  if (quotedId !== undefined) message.quotedId = quotedId
+  const interaction: PendingInteraction = {
+    messageId,
+    id: source.id,
+    applicationId: source.application_id,
+    token: source.token,
+    chatId,
+    kind: source.type === COMMAND ? 'command' : 'component',
   }
+  return { kind: 'messages', messages: [message], interaction }
 }
 
 type InteractionContent = Pick<Message, 'type' | 'body'> &
@@ -207,10 +211,10 @@ function commandOf({ data }: ParsedInteraction): InteractionContent | undefined 
       if (option.value === undefined) words.push(option.name)
       else if (option.type === ATTACHMENT_OPTION) file ??= data.resolved?.attachments?.[String(option.value)]
       else words.push(String(option.value))
-      walk(option.options)
+      walk(option.options ?? [])
     }
   }
-  walk(data.options)
+  walk(data.options ?? [])
   if (data.target_id !== undefined) words.push(data.target_id)
   return {
     type: 'command',
@@ -221,7 +225,7 @@ function commandOf({ data }: ParsedInteraction): InteractionContent | undefined 
 
 function componentOf({ type, data, message }: ParsedInteraction): InteractionContent | undefined {
   if (type !== COMPONENT || data?.custom_id === undefined) return undefined
-  const chosen = data.values[0]
+  const chosen = data.values?.[0]
   const of = flat(message?.components ?? []).find((one) => one.custom_id === data.custom_id)
   const label =
     chosen === undefined ? of?.label : of?.options?.find((option) => option.value === chosen)?.label
@@ -234,7 +238,7 @@ function componentOf({ type, data, message }: ParsedInteraction): InteractionCon
 }
 
 function flat(components: readonly ParsedComponent[]): ParsedComponent[] {
-  return components.flatMap((one) => [one, ...flat(one.components)])
+  return components.flatMap((one) => [one, ...flat(one.components ?? [])])
 }
 
 function buttonsOf(components: readonly ParsedComponent[]): Button[] {
@@ -246,9 +250,8 @@ function buttonsOf(components: readonly ParsedComponent[]): Button[] {
   })
 }
 
-function writerOf(user: ParsedUser, member: ParsedMember): Pick<Message, 'from' | 'fromName'> {
-  const name = member?.nick ?? user.global_name ?? user.username
-  return { from: user.id, ...(name === undefined ? {} : { fromName: name }) }
+function nameOf(user: ParsedUser, member: ParsedMember): string | undefined {
+  return member?.nick ?? user.global_name ?? user.username
 }
 
 function ignored(reason: string): DiscordEvent {

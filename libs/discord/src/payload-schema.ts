@@ -2,41 +2,18 @@
  * The parts of Discord's events that are read, checked at the edge. Optional parts that are malformed count as
  * absent; all else is left out, so that new fields of the platform do no harm.
  */
+import { listOf, quickReader } from '@botmesh/core'
 import { z } from 'zod'
 
 const optionalText = z.string().optional().catch(undefined)
 const optionalNumber = z.number().optional().catch(undefined)
-/** Absent is false, as Discord means it. */
-const optionalFlag = z
-  .boolean()
-  .optional()
-  .catch(undefined)
-  .transform((flag) => flag === true)
+const optionalFlag = z.boolean().optional().catch(undefined)
 /** Discord writes null where others leave a field out. */
-const nullableText = z
-  .string()
-  .nullish()
-  .catch(undefined)
-  .transform((text) => text ?? undefined)
+const nullableText = z.string().nullish().catch(undefined)
+/** Where nesting ends. */
+const nothing = z.undefined().optional().catch(undefined)
 
-/**
- * A list of which the malformed members are left out; what is no list is an empty one. Not `z.array().catch([])`: where
- * the field is absent, as it mostly is, that words an error first, which takes longer than reading all the rest.
- */
-function listOf<T extends z.ZodType>(member: T) {
-  const anything = z.unknown().optional()
-  return anything.transform((members): z.output<T>[] => {
-    if (!Array.isArray(members)) return []
-    const kept: z.output<T>[] = []
-    for (const one of members) {
-      const parsed = member.safeParse(one)
-      if (parsed.success) kept.push(parsed.data)
-    }
-    return kept
-  })
-}
-
-export const snowflake = z.string().regex(/^\d{1,21}$/)
+const snowflake = z.string().regex(/^\d{1,21}$/)
 
 const userSchema = z.object({
   id: snowflake,
@@ -62,8 +39,8 @@ export interface ParsedComponent {
   type: number
   custom_id?: string | undefined
   label?: string | undefined
-  options?: { label: string; value: string }[]
-  components: ParsedComponent[]
+  options?: { label: string; value: string }[] | undefined
+  components?: ParsedComponent[] | undefined
 }
 const DEEPEST_COMPONENT = 5
 function componentSchema(depth: number): z.ZodType<ParsedComponent> {
@@ -72,18 +49,12 @@ function componentSchema(depth: number): z.ZodType<ParsedComponent> {
     custom_id: optionalText,
     label: optionalText,
     options: listOf(z.object({ label: z.string(), value: z.string() })),
-    components:
-      depth === 0
-        ? z
-            .unknown()
-            .optional()
-            .transform(() => [])
-        : listOf(componentSchema(depth - 1)),
+    components: depth === 0 ? nothing : listOf(componentSchema(depth - 1)),
   })
 }
 const components = listOf(componentSchema(DEEPEST_COMPONENT))
 
-export const messageSchema = z.object({
+const messageSchema = z.object({
   id: snowflake,
   channel_id: snowflake,
   guild_id: snowflake.optional().catch(undefined),
@@ -91,16 +62,13 @@ export const messageSchema = z.object({
   member: optionalMember,
   webhook_id: optionalText,
   type: z.number(),
-  content: z.string().catch(''),
+  content: optionalText,
   timestamp: z.string(),
   mentions: listOf(userSchema.extend({ member: optionalMember })),
   attachments: listOf(attachmentSchema),
   sticker_items: listOf(stickerSchema),
   components,
-  message_reference: z
-    .object({ message_id: optionalText, type: optionalNumber.transform((type) => type ?? 0) })
-    .nullish()
-    .catch(undefined),
+  message_reference: z.object({ message_id: optionalText, type: optionalNumber }).nullish().catch(undefined),
   referenced_message: z
     .object({ author: userSchema.optional().catch(undefined) })
     .nullish()
@@ -116,24 +84,18 @@ export interface ParsedOption {
   name: string
   type: number
   value?: string | number | boolean | undefined
-  options: ParsedOption[]
+  options?: ParsedOption[] | undefined
 }
 function optionSchema(depth: number): z.ZodType<ParsedOption> {
   return z.object({
     name: z.string(),
     type: z.number(),
     value: z.union([z.string(), z.number(), z.boolean()]).optional().catch(undefined),
-    options:
-      depth === 0
-        ? z
-            .unknown()
-            .optional()
-            .transform(() => [])
-        : listOf(optionSchema(depth - 1)),
+    options: depth === 0 ? nothing : listOf(optionSchema(depth - 1)),
   })
 }
 
-export const interactionSchema = z.object({
+const interactionSchema = z.object({
   id: snowflake,
   application_id: snowflake,
   type: z.number(),
@@ -163,6 +125,10 @@ export const interactionSchema = z.object({
     .optional()
     .catch(undefined),
 })
+
+/** Each gives undefined for a malformed one. */
+export const readMessage = quickReader(messageSchema)
+export const readInteraction = quickReader(interactionSchema)
 
 export type ParsedUser = z.infer<typeof userSchema>
 export type ParsedMember = z.infer<typeof optionalMember>

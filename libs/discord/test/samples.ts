@@ -20,8 +20,12 @@ const texts = new Map(
   sampleNames.map((name) => [name, readFileSync(new URL(`${name}.json`, FOLDER), 'utf8')]),
 )
 
+export function sampleText(name: string): string {
+  return texts.get(name) ?? ''
+}
+
 export function sample(name: string): SampleEvent {
-  return JSON.parse(texts.get(name) ?? '') as SampleEvent
+  return JSON.parse(sampleText(name)) as SampleEvent
 }
 
 export function parse(name: string, context: Partial<InboundContext> = {}): DiscordEvent {

@@ -7,9 +7,9 @@
  */
 import type { Button, Media, Message } from '@botmesh/core'
 import {
-  callbackSchema,
-  messageSchema,
-  reactionSchema,
+  readCallback,
+  readMessage,
+  readReaction,
   type ParsedChat,
   type ParsedFile,
   type ParsedKeyboard,
@@ -61,80 +61,64 @@ export function parseInbound(update: unknown, context: InboundContext, receivedA
 }
 
 function parseMessage(raw: unknown, context: InboundContext, editId: number | undefined): TelegramEvent {
-  const parsed = messageSchema.safeParse(raw)
-  if (!parsed.success) return ignored('malformed message')
-  const source = parsed.data
+  const source = readMessage(raw)
+  if (source === undefined) return ignored('malformed message')
   const writer = writerOf(source.from, source.sender_chat?.id, context)
   if (typeof writer === 'string') return ignored(writer)
   if (source.is_automatic_forward === true) return ignored('forwarded by its channel')
   const content = contentOf(source, context)
   if (typeof content === 'string') return ignored(content)
-  const id = `${source.chat.id}:${source.message_id}`
-  const place = placeOf(source.chat, source, writer.id)
-  return {
-    kind: 'message',
-    message: {
-      id: editId === undefined ? id : `${id}:e${editId}`,
-      ...place,
-      ...writer.fields,
-      timestamp: (editId === undefined ? source.date : (source.edit_date ?? source.date)) * 1000,
-      ...content,
-      ...(editId === undefined ? {} : { editOf: id }),
-      ...(source.reply_to_message === undefined ||
-      source.reply_to_message.message_id === source.message_thread_id
-        ? {}
-        : { quotedId: `${source.chat.id}:${source.reply_to_message.message_id}` }),
-      raw,
-    },
-  }
+  const chatId = source.chat.id
+  const original = `${chatId}:${source.message_id}`
+  const id = editId === undefined ? original : `${original}:e${editId}`
+  const sentAt = editId === undefined ? source.date : (source.edit_date ?? source.date)
+  const { type, body, media, buttons } = content
+  const message = messageOf({ id, timestamp: sentAt * 1000, type, body, raw }, source.chat, source, writer)
+  if (media !== undefined) message.media = media
+  if (buttons !== undefined) message.buttons = buttons
+  if (editId !== undefined) message.editOf = original
+  const quoted = source.reply_to_message?.message_id
+  // In a topic, what answers nothing "answers" the topic's first message.
+  if (quoted !== undefined && quoted !== source.message_thread_id) message.quotedId = `${chatId}:${quoted}`
+  return { kind: 'message', message }
 }
 
 function parseCallback(raw: unknown, context: InboundContext, receivedAt: number): TelegramEvent {
-  const parsed = callbackSchema.safeParse(raw)
-  if (!parsed.success) return ignored('malformed callback')
-  const { id, from, data, message } = parsed.data
+  const source = readCallback(raw)
+  if (source === undefined) return ignored('malformed callback')
+  const { id, from, data, message } = source
   if (data === undefined || message === undefined) return ignored('a callback of an inline message or a game')
   const writer = writerOf(from, undefined, context)
   if (typeof writer === 'string') return ignored(writer)
   const pressed = buttonsOf(message.reply_markup)?.find((button) => button.id === data)
-  return {
-    kind: 'message',
-    callbackId: id,
-    message: {
-      id: `cb:${id}`,
-      ...placeOf(message.chat, message, writer.id),
-      ...writer.fields,
-      type: 'button',
-      body: pressed?.text ?? data,
-      buttonId: data,
-      quotedId: `${message.chat.id}:${message.message_id}`,
-      timestamp: receivedAt,
-      raw,
-    },
-  }
+  const body = pressed?.text ?? data
+  const content = { id: `cb:${id}`, timestamp: receivedAt, type: 'button' as const, body, raw }
+  const pressing = messageOf(content, message.chat, message, writer)
+  pressing.buttonId = data
+  pressing.quotedId = `${message.chat.id}:${message.message_id}`
+  return { kind: 'message', callbackId: id, message: pressing }
 }
 
 function parseReaction(raw: unknown, context: InboundContext, updateId: number | undefined): TelegramEvent {
-  const parsed = reactionSchema.safeParse(raw)
-  if (!parsed.success) return ignored('malformed reaction')
-  const { chat, message_id: messageId, user, date, new_reaction: reactions } = parsed.data
+  const source = readReaction(raw)
+  if (source === undefined) return ignored('malformed reaction')
+  const { chat, message_id: messageId, user, date, new_reaction: reactions } = source
   const writer = writerOf(user, undefined, context)
   if (typeof writer === 'string') return ignored(writer)
   const quotedId = `${chat.id}:${messageId}`
-  return {
-    kind: 'message',
-    message: {
-      id: `${quotedId}:r${updateId ?? date}`,
-      ...placeOf(chat, {}, writer.id),
-      ...writer.fields,
-      type: 'reaction',
-      // Empty: the reaction was taken back.
-      body: reactions.at(-1)?.emoji ?? '',
-      quotedId,
-      timestamp: date * 1000,
-      raw,
-    },
-  }
+  const id = `${quotedId}:r${updateId ?? date}`
+  // Empty: the reaction was taken back.
+  const body = reactions.at(-1)?.emoji ?? ''
+  const content = { id, timestamp: date * 1000, type: 'reaction' as const, body, raw }
+  const message = messageOf(content, chat, {}, writer)
+  message.quotedId = quotedId
+  return { kind: 'message', message }
+}
+
+interface Writer {
+  id: string
+  name: string
+  lang: string | undefined
 }
 
 /** Who wrote, or why it is none of ours to answer. */
@@ -142,35 +126,39 @@ function writerOf(
   from: ParsedUser | undefined,
   senderChatId: number | undefined,
   context: InboundContext,
-): { id: string; fields: Pick<Message, 'from' | 'fromName' | 'lang'> } | string {
+): Writer | string {
   if (from === undefined) return 'nobody wrote it'
   if (from.id === context.botId) return 'written by this bot'
   const anonymous = from.id === ANONYMOUS_ADMINISTRATOR && senderChatId !== undefined
-  if (from.is_bot && !anonymous) return 'written by another bot'
-  const id = String(anonymous ? senderChatId : from.id)
-  const name = [from.first_name, from.last_name].filter(Boolean).join(' ')
+  if (from.is_bot === true && !anonymous) return 'written by another bot'
+  const { first_name: first = '', last_name: last = '' } = from
   return {
-    id,
-    fields: {
-      from: id,
-      ...(name === '' ? {} : { fromName: name }),
-      ...(from.language_code === undefined ? {} : { lang: from.language_code }),
-    },
+    id: String(anonymous ? senderChatId : from.id),
+    name: first === '' || last === '' ? first + last : `${first} ${last}`,
+    lang: from.language_code,
   }
 }
 
-function placeOf(
+interface Topic {
+  is_topic_message?: boolean | undefined
+  message_thread_id?: number | undefined
+}
+
+/** What all messages have in common. */
+function messageOf(
+  { id, timestamp, type, body, raw }: Pick<Message, 'id' | 'timestamp' | 'type' | 'body' | 'raw'>,
   chat: ParsedChat,
-  topic: { is_topic_message?: boolean | undefined; message_thread_id?: number | undefined },
-  writerId: string,
-): Pick<Message, 'chatId' | 'isGroup' | 'participant'> {
-  const isGroup = chat.type !== 'private'
+  topic: Topic,
+  writer: Writer,
+): Message {
   const inTopic = topic.is_topic_message === true && topic.message_thread_id !== undefined
-  return {
-    chatId: inTopic ? `${chat.id}#${topic.message_thread_id}` : String(chat.id),
-    isGroup,
-    ...(isGroup ? { participant: writerId } : {}),
-  }
+  const chatId = inTopic ? `${chat.id}#${topic.message_thread_id}` : String(chat.id)
+  const isGroup = chat.type !== 'private'
+  const message: Message = { id, chatId, from: writer.id, isGroup, timestamp, type, body, raw }
+  if (writer.name !== '') message.fromName = writer.name
+  if (writer.lang !== undefined) message.lang = writer.lang
+  if (isGroup) message.participant = writer.id
+  return message
 }
 
 type Content = Pick<Message, 'type' | 'body'> & Partial<Pick<Message, 'media' | 'buttons'>>
@@ -181,7 +169,9 @@ function contentOf(source: ParsedMessage, context: InboundContext): Content | st
   if (source.text !== undefined) {
     const command = source.entities?.find((entity) => entity.type === 'bot_command' && entity.offset === 0)
     if (command !== undefined) return commandOf(source.text, command.length, context)
-    return { type: 'text', body: source.text, ...(buttons === undefined ? {} : { buttons }) }
+    const content: Content = { type: 'text', body: source.text }
+    if (buttons !== undefined) content.buttons = buttons
+    return content
   }
   const media = mediaOf(source)
   if (media !== undefined) return { type: 'media', body: source.caption ?? '', media }
@@ -213,24 +203,24 @@ function commandOf(text: string, length: number, context: InboundContext): Conte
 }
 
 function mediaOf(source: ParsedMessage): Media | undefined {
+  if (source.photo !== undefined && source.photo.length > 0)
+    return fileOf('image', source.photo.at(-1)!, source)
   // An animation comes with a document of the same file, for old clients: it goes first.
-  const candidates: readonly [Media['kind'], ParsedFile | undefined][] = [
-    ['image', source.photo?.at(-1)],
-    ['video', source.animation ?? source.video ?? source.video_note],
-    ['audio', source.voice ?? source.audio],
-    ['sticker', source.sticker],
-    ['document', source.document],
-  ]
-  for (const [kind, file] of candidates) {
-    if (file === undefined) continue
-    const media: Media = { kind, id: file.file_id }
-    if (file.mime_type !== undefined) media.mimeType = file.mime_type
-    if (file.file_name !== undefined) media.fileName = file.file_name
-    if (file.file_size !== undefined) media.sizeBytes = file.file_size
-    if (source.caption !== undefined) media.caption = source.caption
-    return media
-  }
-  return undefined
+  const video = source.animation ?? source.video ?? source.video_note
+  if (video !== undefined) return fileOf('video', video, source)
+  const audio = source.voice ?? source.audio
+  if (audio !== undefined) return fileOf('audio', audio, source)
+  if (source.sticker !== undefined) return fileOf('sticker', source.sticker, source)
+  return source.document && fileOf('document', source.document, source)
+}
+
+function fileOf(kind: Media['kind'], file: ParsedFile, { caption }: ParsedMessage): Media {
+  const media: Media = { kind, id: file.file_id }
+  if (file.mime_type !== undefined) media.mimeType = file.mime_type
+  if (file.file_name !== undefined) media.fileName = file.file_name
+  if (file.file_size !== undefined) media.sizeBytes = file.file_size
+  if (caption !== undefined) media.caption = caption
+  return media
 }
 
 function buttonsOf(markup: ParsedKeyboard | undefined): Button[] | undefined {

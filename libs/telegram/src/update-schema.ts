@@ -2,14 +2,16 @@
  * The parts of Telegram's updates that are read, checked at the edge. Optional parts that are malformed count as
  * absent; all else is left out, so that new fields of the platform do no harm.
  */
+import { quickReader } from '@botmesh/core'
 import { z } from 'zod'
 
 const optionalText = z.string().optional().catch(undefined)
 const optionalNumber = z.number().optional().catch(undefined)
+const optionalFlag = z.boolean().optional().catch(undefined)
 
 const userSchema = z.object({
   id: z.number(),
-  is_bot: z.boolean().catch(false),
+  is_bot: optionalFlag,
   first_name: optionalText,
   last_name: optionalText,
   language_code: optionalText,
@@ -25,15 +27,15 @@ const optionalFile = fileSchema.optional()
 const keyboardSchema = z.object({
   inline_keyboard: z.array(z.array(z.object({ text: z.string(), callback_data: optionalText }))),
 })
-export const messageSchema = z.object({
+const messageSchema = z.object({
   message_id: z.number(),
   date: z.number(),
   edit_date: optionalNumber,
   chat: chatSchema,
   from: userSchema.optional(),
   sender_chat: z.object({ id: z.number() }).optional(),
-  is_automatic_forward: z.boolean().optional().catch(undefined),
-  is_topic_message: z.boolean().optional().catch(undefined),
+  is_automatic_forward: optionalFlag,
+  is_topic_message: optionalFlag,
   message_thread_id: optionalNumber,
   reply_to_message: z.object({ message_id: z.number() }).optional().catch(undefined),
   reply_markup: keyboardSchema.optional().catch(undefined),
@@ -59,7 +61,7 @@ export const messageSchema = z.object({
   poll: z.object({ question: z.string() }).optional(),
   dice: z.object({ emoji: z.string(), value: z.number() }).optional(),
 })
-export const callbackSchema = z.object({
+const callbackSchema = z.object({
   id: z.string(),
   from: userSchema,
   data: optionalText,
@@ -67,19 +69,24 @@ export const callbackSchema = z.object({
     .object({
       message_id: z.number(),
       chat: chatSchema,
-      is_topic_message: z.boolean().optional().catch(undefined),
+      is_topic_message: optionalFlag,
       message_thread_id: optionalNumber,
       reply_markup: keyboardSchema.optional().catch(undefined),
     })
     .optional(),
 })
-export const reactionSchema = z.object({
+const reactionSchema = z.object({
   chat: chatSchema,
   message_id: z.number(),
   user: userSchema.optional(),
   date: z.number(),
   new_reaction: z.array(z.object({ emoji: optionalText })),
 })
+
+/** Each gives undefined for a malformed one. */
+export const readMessage = quickReader(messageSchema)
+export const readCallback = quickReader(callbackSchema)
+export const readReaction = quickReader(reactionSchema)
 
 export type ParsedMessage = z.infer<typeof messageSchema>
 export type ParsedUser = z.infer<typeof userSchema>
