@@ -1,59 +1,14 @@
 /** What a WhatsApp message says → type, body and media of a neutral one. Pure, lenient. */
 import type { Media, Message } from '@botmesh/core'
-import { z } from 'zod'
+import { readBody, readMedia, type ParsedOrder } from './webhook-schema.js'
 
-const text = z.string()
-const optional = z.string().optional().catch(undefined)
-
-const mediaSchema = z.object({
-  id: text,
-  mime_type: optional,
-  caption: optional,
-  filename: optional,
-  file_size: z.number().optional().catch(undefined),
-})
-const choiceSchema = z.object({ id: text, title: text })
-const bodySchemas = {
-  text: z.object({ text: z.object({ body: text }) }),
-  button: z.object({ button: z.object({ text, payload: optional }) }),
-  interactive: z.object({
-    interactive: z.object({
-      button_reply: choiceSchema.optional(),
-      list_reply: choiceSchema.optional(),
-      nfm_reply: z.object({ body: optional, response_json: optional }).optional(),
-    }),
-  }),
-  location: z.object({
-    location: z.object({ latitude: z.number(), longitude: z.number(), name: optional, address: optional }),
-  }),
-  contacts: z.object({
-    contacts: z.array(
-      z.object({
-        name: z.object({ formatted_name: optional }).optional().catch(undefined),
-        phones: z
-          .array(z.object({ phone: optional }))
-          .catch([])
-          .default([]),
-      }),
-    ),
-  }),
-  order: z.object({
-    order: z.object({
-      text: optional,
-      product_items: z.array(
-        z.object({
-          product_retailer_id: text,
-          quantity: z.union([text, z.number()]),
-          item_price: z.union([text, z.number()]).optional(),
-          currency: optional,
-        }),
-      ),
-    }),
-  }),
-  reaction: z.object({ reaction: z.object({ message_id: text, emoji: optional }) }),
-}
-
-const MEDIA_KINDS: readonly Media['kind'][] = ['image', 'audio', 'video', 'document', 'sticker']
+const MEDIA_KINDS: ReadonlySet<string> = new Set<Media['kind']>([
+  'image',
+  'audio',
+  'video',
+  'document',
+  'sticker',
+])
 
 export type Content = Pick<Message, 'type' | 'body'> &
   Partial<Pick<Message, 'media' | 'buttonId' | 'quotedId'>>
@@ -61,18 +16,18 @@ export type Content = Pick<Message, 'type' | 'body'> &
 /** Readers of the kinds that are not media; each gives undefined for a malformed message. */
 const READERS: Readonly<Record<string, (raw: unknown) => Content | undefined>> = {
   text(raw) {
-    const { data } = bodySchemas.text.safeParse(raw)
+    const data = readBody.text(raw)
     return data && { type: 'text', body: data.text.body }
   },
   button(raw) {
-    const { data } = bodySchemas.button.safeParse(raw)
+    const data = readBody.button(raw)
     if (data === undefined) return undefined
     const { text: body, payload } = data.button
     return { type: 'button', body, buttonId: payload ?? body }
   },
   interactive: parseInteractive,
   location(raw) {
-    const { data } = bodySchemas.location.safeParse(raw)
+    const data = readBody.location(raw)
     if (data === undefined) return undefined
     const { latitude, longitude, name, address } = data.location
     return {
@@ -81,36 +36,32 @@ const READERS: Readonly<Record<string, (raw: unknown) => Content | undefined>> =
     }
   },
   contacts(raw) {
-    const { data } = bodySchemas.contacts.safeParse(raw)
+    const data = readBody.contacts(raw)
     const lines = data?.contacts.map((one) =>
-      [one.name?.formatted_name, ...one.phones.map((phone) => phone.phone)].filter(Boolean).join(' '),
+      [one.name?.formatted_name, ...(one.phones ?? []).map((phone) => phone.phone)].filter(Boolean).join(' '),
     )
     return lines && { type: 'contact', body: lines.join('\n') }
   },
   reaction(raw) {
-    const { data } = bodySchemas.reaction.safeParse(raw)
+    const data = readBody.reaction(raw)
     // Without an emoji the reaction was taken back.
     return data && { type: 'reaction', body: data.reaction.emoji ?? '', quotedId: data.reaction.message_id }
   },
   order(raw) {
-    const { data } = bodySchemas.order.safeParse(raw)
+    const data = readBody.order(raw)
     return data && { type: 'other', body: readableOrder(data.order) }
   },
 }
 
 /** @returns undefined for a malformed one. */
 export function parseContent(type: string, raw: unknown): Content | undefined {
-  const kind = MEDIA_KINDS.find((one) => one === type)
-  if (kind !== undefined) return parseMedia(kind, raw)
+  if (MEDIA_KINDS.has(type)) return parseMedia(type as Media['kind'], raw)
   // Unsupported kinds and what the platform adds later: the bot may still answer "not understood".
   return Object.hasOwn(READERS, type) ? READERS[type]!(raw) : { type: 'other', body: '' }
 }
 
 /** A line for each article, then what was written with them. */
-function readableOrder({
-  product_items: items,
-  text: note,
-}: z.infer<typeof bodySchemas.order>['order']): string {
+function readableOrder({ product_items: items, text: note }: ParsedOrder): string {
   const lines = items.map(({ quantity, product_retailer_id: article, item_price: price, currency }) =>
     price === undefined
       ? `${quantity} × ${article}`
@@ -120,7 +71,7 @@ function readableOrder({
 }
 
 function parseInteractive(raw: unknown): Content | undefined {
-  const { data } = bodySchemas.interactive.safeParse(raw)
+  const data = readBody.interactive(raw)
   if (data === undefined) return undefined
   const choice = data.interactive.button_reply ?? data.interactive.list_reply
   if (choice !== undefined) return { type: 'button', body: choice.title, buttonId: choice.id }
@@ -128,7 +79,7 @@ function parseInteractive(raw: unknown): Content | undefined {
 }
 
 function parseMedia(kind: Media['kind'], raw: unknown): Content | undefined {
-  const { data } = mediaSchema.safeParse((raw as Record<string, unknown>)[kind])
+  const data = readMedia((raw as Record<string, unknown>)[kind])
   if (data === undefined) return undefined
   const media: Media = { kind, id: data.id }
   if (data.mime_type !== undefined) media.mimeType = data.mime_type

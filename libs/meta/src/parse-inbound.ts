@@ -2,9 +2,10 @@
  * WhatsApp Cloud API webhook bodies → neutral messages and statuses. Pure. Lenient: what is malformed or unknown
  * becomes an `ignored` event with its reason, so that one odd entry never costs its neighbours.
  */
-import { z } from 'zod'
+import type { Message } from '@botmesh/core'
 import { parseContent } from './parse-content.js'
 import type { CommonEvent } from './webhook-provider.js'
+import { readEnvelope, readError, readHead, readStatus, readValue } from './webhook-schema.js'
 
 /** What became of a message sent earlier. */
 export interface MetaStatus {
@@ -21,128 +22,79 @@ export interface MetaStatus {
 
 export type MetaEvent = CommonEvent | { kind: 'status'; status: MetaStatus }
 
-const text = z.string()
-const optional = z.string().optional().catch(undefined)
-
-const envelopeSchema = z.object({
-  object: text,
-  entry: z.array(z.object({ changes: z.array(z.object({ field: text, value: z.unknown() })) })),
-})
-
-const errorSchema = z.object({
-  code: z.number(),
-  title: text.catch(''),
-  error_data: z.object({ details: optional }).optional().catch(undefined),
-})
-
-const valueSchema = z.object({
-  metadata: z.object({ phone_number_id: text, display_phone_number: optional }),
-  contacts: z
-    .array(z.object({ wa_id: optional, user_id: optional, profile: z.object({ name: optional }).optional() }))
-    .catch([])
-    .default([]),
-  messages: z.array(z.unknown()).catch([]).default([]),
-  statuses: z.array(z.unknown()).catch([]).default([]),
-  errors: z.array(z.unknown()).catch([]).default([]),
-})
-
-const headSchema = z.object({
-  id: text.min(1),
-  from: text.min(1).optional(),
-  from_user_id: text.min(1).optional(),
-  timestamp: z.union([text, z.number()]).optional().catch(undefined),
-  type: text,
-  group_id: optional,
-  context: z.object({ id: optional }).optional().catch(undefined),
-})
-
-const statusSchema = z.object({
-  id: text,
-  status: text,
-  recipient_id: optional,
-  recipient_user_id: optional,
-  timestamp: z.union([text, z.number()]).optional().catch(undefined),
-  biz_opaque_callback_data: optional,
-  errors: z.array(errorSchema).catch([]).default([]),
-})
-
 /** What the platform tells about itself, not what a user says. */
 const SERVICE_TYPES = new Set(['system', 'request_welcome', 'ephemeral'])
 
 /** Events of one webhook body, in the platform's order. Never throws. */
 export function parseInbound(body: unknown, phoneNumberId: string): MetaEvent[] {
-  const envelope = envelopeSchema.safeParse(body)
-  if (!envelope.success) return [{ kind: 'ignored', reason: 'not a webhook body of the platform' }]
-  if (envelope.data.object !== 'whatsapp_business_account') {
-    return [{ kind: 'ignored', reason: `object "${short(envelope.data.object)}"` }]
+  const envelope = readEnvelope(body)
+  if (envelope === undefined) return [{ kind: 'ignored', reason: 'not a webhook body of the platform' }]
+  if (envelope.object !== 'whatsapp_business_account') {
+    return [{ kind: 'ignored', reason: `object "${short(envelope.object)}"` }]
   }
-  return envelope.data.entry
-    .flatMap((entry) => entry.changes)
-    .flatMap((change) =>
-      change.field === 'messages'
-        ? parseChange(change.value, phoneNumberId)
-        : [{ kind: 'ignored' as const, reason: `event type "${short(change.field)}"` }],
-    )
+  const events: MetaEvent[] = []
+  for (const { changes } of envelope.entry) {
+    for (const { field, value } of changes) {
+      if (field === 'messages') readChange(value, phoneNumberId, events)
+      else events.push({ kind: 'ignored', reason: `event type "${short(field)}"` })
+    }
+  }
+  return events
 }
 
-function parseChange(value: unknown, phoneNumberId: string): MetaEvent[] {
-  const parsed = valueSchema.safeParse(value)
-  if (!parsed.success) return [{ kind: 'ignored', reason: 'malformed change' }]
-  const { metadata, contacts, messages, statuses, errors } = parsed.data
+/** @param events to which those of the change are added. */
+function readChange(value: unknown, phoneNumberId: string, events: MetaEvent[]): void {
+  const change = readValue(value)
+  if (change === undefined) {
+    events.push({ kind: 'ignored', reason: 'malformed change' })
+    return
+  }
+  const { metadata, contacts = [], messages = [], statuses = [], errors = [] } = change
   if (metadata.phone_number_id !== phoneNumberId) {
-    return [{ kind: 'ignored', reason: `for phone number id ${short(metadata.phone_number_id)}` }]
+    events.push({ kind: 'ignored', reason: `for phone number id ${short(metadata.phone_number_id)}` })
+    return
   }
-  const names = new Map(
-    contacts.flatMap(({ wa_id, user_id, profile }) => [
-      [wa_id, profile?.name],
-      [user_id, profile?.name],
-    ]),
-  )
-  return [
-    ...messages.map((raw) => parseMessage(raw, names, metadata.display_phone_number)),
-    ...statuses.map(parseStatus),
-    ...errors.map(parseProblem),
-  ]
+  const names: Names = new Map()
+  for (const { wa_id: number, user_id: userId, profile } of contacts) {
+    names.set(number, profile?.name)
+    names.set(userId, profile?.name)
+  }
+  const own = metadata.display_phone_number === undefined ? undefined : digits(metadata.display_phone_number)
+  for (const raw of messages) events.push(parseMessage(raw, names, own))
+  for (const raw of statuses) events.push(parseStatus(raw))
+  for (const raw of errors) events.push(parseProblem(raw))
 }
 
-function parseMessage(
-  raw: unknown,
-  names: ReadonlyMap<string | undefined, string | undefined>,
-  ownNumber: string | undefined,
-): MetaEvent {
-  const parsed = headSchema.safeParse(raw)
+type Names = Map<string | undefined, string | undefined>
+
+/** @param own digits of the number that the messages were sent to. */
+function parseMessage(raw: unknown, names: Names, own: string | undefined): MetaEvent {
+  const head = readHead(raw)
   // Who hides their number has only the id that was made for this business.
-  const from = parsed.data?.from ?? parsed.data?.from_user_id
-  if (!parsed.success || from === undefined) return { kind: 'ignored', reason: 'malformed message' }
-  const head = parsed.data
+  const from = head?.from ?? head?.from_user_id
+  if (head === undefined || from === undefined) return { kind: 'ignored', reason: 'malformed message' }
   if (SERVICE_TYPES.has(head.type)) return { kind: 'ignored', reason: `message type "${head.type}"` }
-  if (ownNumber !== undefined && digits(from) === digits(ownNumber))
-    return { kind: 'ignored', reason: 'written by this number' }
+  if (own !== undefined && digits(from) === own) return { kind: 'ignored', reason: 'written by this number' }
   const content = parseContent(head.type, raw)
   if (content === undefined) return { kind: 'ignored', reason: `malformed ${short(head.type)} message` }
+  const { type, body, media, buttonId, quotedId = head.context?.id } = content
+  const { id, group_id: group } = head
+  const isGroup = group !== undefined
+  const timestamp = milliseconds(head.timestamp)
+  const message: Message = { id, chatId: group ?? from, from, isGroup, timestamp, type, body, raw }
   const fromName = names.get(from)
-  const quotedId = content.quotedId ?? head.context?.id
-  return {
-    kind: 'message',
-    message: {
-      id: head.id,
-      chatId: head.group_id ?? from,
-      from,
-      ...(fromName === undefined ? {} : { fromName }),
-      isGroup: head.group_id !== undefined,
-      ...(head.group_id === undefined ? {} : { participant: from }),
-      timestamp: milliseconds(head.timestamp),
-      ...content,
-      ...(quotedId === undefined ? {} : { quotedId }),
-      raw,
-    },
-  }
+  if (fromName !== undefined) message.fromName = fromName
+  if (isGroup) message.participant = from
+  if (media !== undefined) message.media = media
+  if (buttonId !== undefined) message.buttonId = buttonId
+  if (quotedId !== undefined) message.quotedId = quotedId
+  return { kind: 'message', message }
 }
 
 function parseStatus(raw: unknown): MetaEvent {
-  const { data } = statusSchema.safeParse(raw)
+  const data = readStatus(raw)
   if (data === undefined) return { kind: 'ignored', reason: 'malformed status' }
-  const error = data.errors[0]
+  const error = data.errors?.[0]
   return {
     kind: 'status',
     status: {
@@ -156,7 +108,7 @@ function parseStatus(raw: unknown): MetaEvent {
         : {
             error: {
               code: error.code,
-              title: error.title,
+              title: error.title ?? '',
               ...(error.error_data?.details === undefined ? {} : { details: error.error_data.details }),
             },
           }),
@@ -165,10 +117,10 @@ function parseStatus(raw: unknown): MetaEvent {
 }
 
 function parseProblem(raw: unknown): MetaEvent {
-  const { data } = errorSchema.safeParse(raw)
+  const data = readError(raw)
   return data === undefined
     ? { kind: 'ignored', reason: 'malformed error' }
-    : { kind: 'problem', code: data.code, title: data.title }
+    : { kind: 'problem', code: data.code, title: data.title ?? '' }
 }
 
 /** The platform sends seconds, as text; 0 if it sent nonsense. */

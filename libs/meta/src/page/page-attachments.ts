@@ -1,27 +1,8 @@
 /** What hangs on a message of Messenger or Instagram → neutral contents. Pure. */
 import type { Media, Message } from '@botmesh/core'
-import { z } from 'zod'
+import { readAttachment, type ParsedAttachment } from './page-schema.js'
 
 export type AttachmentContent = Pick<Message, 'type' | 'body'> & Partial<Pick<Message, 'media'>>
-
-const optional = z.string().optional().catch(undefined)
-const place = z.object({ lat: z.number(), long: z.number() })
-const attachmentSchema = z.object({
-  type: z.string(),
-  title: optional,
-  url: optional,
-  payload: z
-    .object({
-      url: optional,
-      title: optional,
-      attachment_id: optional,
-      sticker_id: z.union([z.string(), z.number()]).optional().catch(undefined),
-      coordinates: place.optional().catch(undefined),
-    })
-    .optional()
-    .catch(undefined),
-})
-type Attachment = z.infer<typeof attachmentSchema>
 
 const MEDIA: Readonly<Record<string, Media['kind']>> = {
   image: 'image',
@@ -43,7 +24,7 @@ export function contentsOf(
   text: string | undefined,
   raw: readonly unknown[],
 ): [AttachmentContent, ...AttachmentContent[]] {
-  const [first, ...more] = readable(raw, text !== undefined).map(contentOf)
+  const [first, ...more] = raw.length === 0 ? [] : readable(raw, text !== undefined).map(contentOf)
   if (first === undefined) {
     return [text === undefined ? { type: 'other', body: '' } : { type: 'text', body: text }]
   }
@@ -55,10 +36,10 @@ export function contentsOf(
   return [{ ...first, body: text, media: { ...first.media, caption: text } }, ...more]
 }
 
-function readable(raw: readonly unknown[], hasText: boolean): Attachment[] {
+function readable(raw: readonly unknown[], hasText: boolean): ParsedAttachment[] {
   const all = raw
-    .map((one) => attachmentSchema.safeParse(one).data)
-    .filter((one): one is Attachment => one !== undefined && !(hasText && one.type === PREVIEW))
+    .map(readAttachment)
+    .filter((one): one is ParsedAttachment => one !== undefined && !(hasText && one.type === PREVIEW))
   const types = new Set(all.map((one) => one.type))
   // Some things come twice while the platform changes its form: once in the old one, once in the new one.
   return all.filter(
@@ -68,7 +49,7 @@ function readable(raw: readonly unknown[], hasText: boolean): Attachment[] {
   )
 }
 
-function contentOf({ type, title, url, payload }: Attachment): AttachmentContent {
+function contentOf({ type, title, url, payload }: ParsedAttachment): AttachmentContent {
   const kind = type === 'image' && payload?.sticker_id !== undefined ? 'sticker' : MEDIA[type]
   if (kind !== undefined) {
     const media: Media = { kind }

@@ -3,9 +3,20 @@
  * unknown becomes an `ignored` event with its reason, so that one odd entry never costs its neighbours.
  */
 import type { Message } from '@botmesh/core'
-import { z } from 'zod'
 import type { CommonEvent } from '../webhook-provider.js'
 import { contentsOf } from './page-attachments.js'
+import {
+  readDelivery,
+  readEdit,
+  readEnforcement,
+  readEntry,
+  readEnvelope,
+  readHead,
+  readMessage,
+  readPostback,
+  readReaction,
+  readRead,
+} from './page-schema.js'
 import type { PagePlatform } from './platform.js'
 
 /** What became of messages sent earlier. */
@@ -30,41 +41,6 @@ export interface PageContext {
   edits: 'ignore' | 'deliver'
 }
 
-const text = z.string()
-const id = text.min(1)
-const optional = z.string().optional().catch(undefined)
-const moment = z.number().optional().catch(undefined)
-
-const envelopeSchema = z.object({ object: text, entry: z.array(z.unknown()) })
-const entrySchema = z.object({
-  id,
-  time: moment,
-  messaging: z.array(z.unknown()).catch([]).default([]),
-  standby: z.array(z.unknown()).catch([]).default([]),
-  changes: z
-    .array(z.object({ field: text.catch('?') }))
-    .catch([])
-    .default([]),
-})
-const headSchema = z.object({ sender: z.object({ id }), timestamp: moment })
-
-const messageSchema = z.object({
-  mid: id,
-  text: optional,
-  is_echo: z.boolean().optional().catch(undefined),
-  is_deleted: z.boolean().optional().catch(undefined),
-  is_self: z.boolean().optional().catch(undefined),
-  quick_reply: z.object({ payload: text }).optional().catch(undefined),
-  reply_to: z.object({ mid: optional }).optional().catch(undefined),
-  attachments: z.array(z.unknown()).catch([]).default([]),
-})
-const postbackSchema = z.object({ mid: optional, title: text.catch(''), payload: optional })
-const reactionSchema = z.object({ mid: id, action: optional, emoji: optional, reaction: optional })
-const editSchema = z.object({ mid: id, text, num_edit: z.coerce.number() })
-const deliverySchema = z.object({ mids: z.array(text).catch([]).default([]), watermark: moment })
-const readSchema = z.object({ mid: optional, watermark: moment })
-const enforcementSchema = z.object({ action: text, reason: text.catch('') })
-
 /** `parsePage` for one messenger: what its package calls `parseInbound`. @param options.edits default `'ignore'`. */
 export function inboundParser(platform: PagePlatform) {
   return (body: unknown, accountId: string, options: Partial<Pick<PageContext, 'edits'>> = {}): PageEvent[] =>
@@ -73,86 +49,93 @@ export function inboundParser(platform: PagePlatform) {
 
 /** Events of one webhook body, in the platform's order. Never throws. */
 export function parsePage(body: unknown, context: PageContext): PageEvent[] {
-  const envelope = envelopeSchema.safeParse(body)
-  if (!envelope.success) return [ignored('not a webhook body of the platform')]
-  if (envelope.data.object !== context.platform.object) {
-    return [ignored(`object "${short(envelope.data.object)}"`)]
+  const envelope = readEnvelope(body)
+  if (envelope === undefined) return [ignored('not a webhook body of the platform')]
+  if (envelope.object !== context.platform.object) {
+    return [ignored(`object "${short(envelope.object)}"`)]
   }
-  return envelope.data.entry.flatMap((entry) => parseEntry(entry, context))
+  const events: PageEvent[] = []
+  for (const entry of envelope.entry) addEntry(entry, context, events)
+  return events
 }
 
-function parseEntry(raw: unknown, context: PageContext): PageEvent[] {
-  const { data: entry } = entrySchema.safeParse(raw)
-  if (entry === undefined) return [ignored('malformed entry')]
-  if (entry.id !== context.accountId) return [ignored(`for account ${short(entry.id)}`)]
-  return [
-    ...entry.messaging.flatMap((event) => parseEvent(event, entry.time, context)),
-    ...entry.standby.map(() => ignored('standby: another app has this conversation')),
-    ...entry.changes.map((change) => ignored(`event type "${short(change.field)}"`)),
-  ]
+/** @param events to which those of the entry are added. */
+function addEntry(source: unknown, context: PageContext, events: PageEvent[]): void {
+  const entry = readEntry(source)
+  if (entry === undefined || entry.id !== context.accountId) {
+    events.push(ignored(entry === undefined ? 'malformed entry' : `for account ${short(entry.id)}`))
+    return
+  }
+  const { messaging = [], standby = [], changes = [] } = entry
+  for (const raw of messaging) {
+    for (const event of parseEvent(raw, entry.time, context)) events.push(event)
+  }
+  for (const _ of standby) events.push(ignored('standby: another app has this conversation'))
+  for (const { field = '?' } of changes) events.push(ignored(`event type "${short(field)}"`))
 }
 
 /** What all events of one person have in common. */
 interface Head {
   from: string
   timestamp: number
+  /** The event as it came. */
+  raw: unknown
 }
 
 /** The events that are told apart by a field of that name. */
-const PARSERS: Readonly<Record<string, (value: unknown, head: Head, context: PageContext) => PageEvent[]>> = {
-  message: parseMessage,
-  postback: parsePostback,
-  reaction: parseReaction,
-  message_edit: parseEdit,
-  delivery: parseDelivery,
-  read: parseRead,
-}
+const PARSERS: ReadonlyMap<string, (value: unknown, head: Head, context: PageContext) => PageEvent[]> =
+  new Map([
+    ['message', parseMessage],
+    ['postback', parsePostback],
+    ['reaction', parseReaction],
+    ['message_edit', parseEdit],
+    ['delivery', parseDelivery],
+    ['read', parseRead],
+  ])
 
 function parseEvent(raw: unknown, time: number | undefined, context: PageContext): PageEvent[] {
   if (typeof raw !== 'object' || raw === null) return [ignored('malformed event')]
   const fields = raw as Record<string, unknown>
   if (fields['policy_enforcement'] !== undefined) return [parseEnforcement(fields['policy_enforcement'])]
-  const { data } = headSchema.safeParse(raw)
+  const data = readHead(raw)
   if (data === undefined) return [ignored('malformed event')]
-  const field = Object.keys(fields).find((name) => Object.hasOwn(PARSERS, name))
+  const field = Object.keys(fields).find((name) => PARSERS.has(name))
   if (field === undefined) {
     const others = Object.keys(fields).filter((name) => !HEAD_FIELDS.has(name))
     return [ignored(`event type "${short(others.join('+'))}"`)]
   }
   if (data.sender.id === context.accountId) return [ignored('written by this account')]
-  const head = { from: data.sender.id, timestamp: millisecondsOf(data.timestamp ?? time) }
-  return PARSERS[field]!(fields[field], head, context).map((event) =>
-    event.kind === 'message' ? { kind: 'message', message: { ...event.message, raw } } : event,
-  )
+  const head = { from: data.sender.id, timestamp: millisecondsOf(data.timestamp ?? time), raw }
+  return PARSERS.get(field)!(fields[field], head, context)
 }
 
 const HEAD_FIELDS = new Set(['sender', 'recipient', 'timestamp'])
 
 function parseMessage(value: unknown, head: Head): PageEvent[] {
-  const { data } = messageSchema.safeParse(value)
+  const data = readMessage(value)
   if (data === undefined) return [ignored('malformed message')]
   if (data.is_echo === true || data.is_self === true) return [ignored('written by this account')]
   if (data.is_deleted === true) return [ignored('a message was taken back')]
-  const quoted = data.reply_to?.mid === undefined ? {} : { quotedId: data.reply_to.mid }
-  if (data.quick_reply !== undefined) {
-    const content = { type: 'button' as const, body: data.text ?? '', buttonId: data.quick_reply.payload }
-    return [message(data.mid, head, { ...content, ...quoted })]
+  const { mid, text: words, quick_reply: tapped, attachments } = data
+  const quotedId = data.reply_to?.mid
+  if (tapped !== undefined) {
+    return [message(mid, head, { type: 'button', body: words ?? '', buttonId: tapped.payload, quotedId })]
   }
   // The platform puts several files into one message: each becomes one of its own, the first with the text.
-  return contentsOf(data.text, data.attachments).map((content, index) =>
-    message(index === 0 ? data.mid : `${data.mid}#${index + 1}`, head, { ...content, ...quoted }),
+  return contentsOf(words, attachments ?? []).map(({ type, body, media }, index) =>
+    message(index === 0 ? mid : `${mid}#${index + 1}`, head, { type, body, media, quotedId }),
   )
 }
 
 function parsePostback(value: unknown, head: Head): PageEvent[] {
-  const { data } = postbackSchema.safeParse(value)
+  const data = readPostback(value)
   if (data === undefined) return [ignored('malformed postback')]
-  const { title, payload = title, mid = `postback:${head.from}:${head.timestamp}` } = data
+  const { title = '', payload = title, mid = `postback:${head.from}:${head.timestamp}` } = data
   return [message(mid, head, { type: 'button', body: title === '' ? payload : title, buttonId: payload })]
 }
 
 function parseReaction(value: unknown, head: Head): PageEvent[] {
-  const { data } = reactionSchema.safeParse(value)
+  const data = readReaction(value)
   if (data === undefined) return [ignored('malformed reaction')]
   // Taken back: an empty body, as on the other transports.
   const body = data.action === 'unreact' ? '' : (data.emoji ?? data.reaction ?? '')
@@ -161,7 +144,7 @@ function parseReaction(value: unknown, head: Head): PageEvent[] {
 }
 
 function parseEdit(value: unknown, head: Head, context: PageContext): PageEvent[] {
-  const { data } = editSchema.safeParse(value)
+  const data = readEdit(value)
   if (data === undefined) return [ignored('malformed correction')]
   // Number 0 is the message as it was first written, which comes as a message of its own.
   if (context.edits === 'ignore' || data.num_edit < 1) return [ignored('a correction')]
@@ -171,32 +154,40 @@ function parseEdit(value: unknown, head: Head, context: PageContext): PageEvent[
 }
 
 function parseDelivery(value: unknown, head: Head): PageEvent[] {
-  const { data } = deliverySchema.safeParse(value)
+  const data = readDelivery(value)
   if (data === undefined) return [ignored('malformed delivery')]
-  return [receipt('delivered', head, data.mids, data.watermark)]
+  return [receipt('delivered', head, data.mids ?? [], data.watermark)]
 }
 
 function parseRead(value: unknown, head: Head): PageEvent[] {
-  const { data } = readSchema.safeParse(value)
+  const data = readRead(value)
   if (data === undefined) return [ignored('malformed read event')]
   return [receipt('read', head, data.mid === undefined ? [] : [data.mid], data.watermark)]
 }
 
 function parseEnforcement(value: unknown): PageEvent {
-  const { data } = enforcementSchema.safeParse(value)
+  const data = readEnforcement(value)
   if (data === undefined) return ignored('malformed policy notice')
   if (data.action !== 'block') return ignored(`policy notice "${short(data.action)}"`)
-  return { kind: 'problem', code: 'policy_enforcement', title: data.reason }
+  return { kind: 'problem', code: 'policy_enforcement', title: data.reason ?? '' }
 }
 
-type Content = Pick<Message, 'type' | 'body'> &
-  Partial<Pick<Message, 'media' | 'buttonId' | 'quotedId' | 'editOf'>>
+interface Content extends Pick<Message, 'type' | 'body'> {
+  media?: Message['media'] | undefined
+  buttonId?: string
+  quotedId?: string | undefined
+  editOf?: string
+}
 
-function message(messageId: string, { from, timestamp }: Head, content: Content): PageEvent {
-  return {
-    kind: 'message',
-    message: { id: messageId, chatId: from, from, isGroup: false, timestamp, ...content },
-  }
+function message(id: string, head: Head, content: Content): PageEvent {
+  const { from, timestamp, raw } = head
+  const { type, body, media, buttonId, quotedId, editOf } = content
+  const made: Message = { id, chatId: from, from, isGroup: false, timestamp, type, body, raw }
+  if (media !== undefined) made.media = media
+  if (buttonId !== undefined) made.buttonId = buttonId
+  if (quotedId !== undefined) made.quotedId = quotedId
+  if (editOf !== undefined) made.editOf = editOf
+  return { kind: 'message', message: made }
 }
 
 function receipt(
