@@ -5,6 +5,7 @@ import { escapeName, type ShardKeys } from './keys.js'
 import type { ShardedPlace } from './layout.js'
 import type { Line, LineEvents, LineRole } from './line.js'
 import { refusalBehind } from './mesh.js'
+import { Opening } from './opening.js'
 import { composeBatch, plainScript, type PlainScript, type ScriptPatch } from './scripts.js'
 import type { Damage } from './stored-values.js'
 
@@ -22,15 +23,12 @@ export interface StoreCallsOptions {
 
 /** After it a call's fate is unknown and it rejects. */
 const CALL_TIMEOUT_MS = 10_000
-/** Shortest attempt to open that is worth while. */
-const LEAST_MS = 100
 
 export class StoreCalls {
   private readonly link: Line
   private readonly batches: BatchQueue
-  private opening: Promise<void> | null = null
+  private opening: Opening | null = null
   private opened = false
-  private closing = false
 
   constructor(readonly options: StoreCallsOptions) {
     const { place, keys, patch, waitingPerChat, idsPerChat } = options
@@ -56,43 +54,32 @@ export class StoreCalls {
   /** Idempotent. @throws ConfigError at once for what can never work, StoreError after `startTimeoutMs`. */
   async open(): Promise<void> {
     if (this.opened) return
-    this.opening ??= this.openOnce().finally(() => {
-      this.opening = null
-    })
-    await this.opening
-  }
-
-  private async openOnce(): Promise<void> {
-    const { startTimeoutMs, clock } = this.options
-    const ends = clock.monotonic() + startTimeoutMs
-    let pauseMs = 25
-    this.closing = false
-    // One more that time cuts short would only hide the reason.
-    const over = (): boolean => this.closing || ends - clock.monotonic() < LEAST_MS
-    for (;;) {
-      try {
-        return await this.connect(ends - clock.monotonic())
-      } catch (error) {
-        const again = isPassing(error) && !over()
-        pauseMs = Math.min(2 * pauseMs, 1000)
-        if (again) await new Promise<void>((resolve) => void clock.setTimeout(resolve, pauseMs))
-        if (again && !over()) continue
-        this.link.close()
-        throw this.failure(error, 'open')
-      }
+    const opening = (this.opening ??= this.begin())
+    try {
+      await opening.result
+      this.opened ||= this.opening === opening
+    } catch (error) {
+      if (this.opening === opening) this.link.close()
+      throw this.failure(error, 'open')
+    } finally {
+      if (this.opening === opening) this.opening = null
     }
   }
 
-  private async connect(withinMs: number): Promise<void> {
-    const { place, keys, clock, logger } = this.options
-    await this.link.open(withinMs)
-    await place.join(this.link, keys, Math.min(CALL_TIMEOUT_MS, withinMs), { clock, logger })
-    this.opened = true
+  private begin(): Opening {
+    const { startTimeoutMs, place, keys, clock, logger } = this.options
+    const attempt = async (withinMs: number): Promise<void> => {
+      await this.link.open(withinMs)
+      await place.join(this.link, keys, Math.min(CALL_TIMEOUT_MS, withinMs), { clock, logger })
+    }
+    return new Opening({ startTimeoutMs, clock, logger, attempt })
   }
 
+  /** Calls and an opening under way reject; a later call opens again. */
   close(): void {
     this.opened = false
-    this.closing = true
+    this.opening?.end()
+    this.opening = null
     this.link.close()
   }
 
@@ -141,18 +128,6 @@ export class StoreCalls {
       }),
     )
   }
-}
-
-/** Replies of a server that cannot work now, but will. */
-const FOR_NOW = /^(?:LOADING|BUSY|MASTERDOWN|READONLY|CLUSTERDOWN|TRYAGAIN|OOM|MISCONF|NOREPLICAS)\b/
-
-/** Whether to try again what failed: nobody answered, or a server that is not ready. */
-function isPassing(error: unknown): boolean {
-  for (let one = error; one instanceof Error; one = one.cause) {
-    if (one instanceof ConfigError) return false
-    if (one.name === 'ReplyError') return FOR_NOW.test(one.message)
-  }
-  return true
 }
 
 /** The entry that moves a damaged value of a chat aside; null for what is dealt with otherwise. */

@@ -185,6 +185,26 @@ describe('scenario 10: a server that is not ready yet', () => {
   })
 })
 
+describe('S1: a store that is closed while it tries', () => {
+  it('rejects at once, can be opened again, and then is not held up by what was tried before', async () => {
+    const late = await startRedis('--replica-serve-stale-data', 'no')
+    await late.admin.replicaof('127.0.0.1', String(await freePort()))
+    const logger = recordingLogger()
+    const store = new RedisStore({ url: late.url, prefix: fresh(), logger })
+    const first = rejection(store.open())
+    await until(async () => /errorstat_MASTERDOWN:count=[^0]/.test(await late.admin.info('errorstats')))
+    await store.close()
+    const again = store.open()
+    expect(await first).toBeInstanceOf(StoreError)
+    await late.admin.replicaof('NO', 'ONE')
+    await again
+    expect(await store.getCheckpoint('k')).toBeNull()
+    expect(logger.has('warn', /Redis is not ready yet/)).toBe(true)
+    await store.close()
+    await late.stop()
+  })
+})
+
 describe('L2: a process that stood still', () => {
   it('finds the answers that came meanwhile', async () => {
     const place = new ShardedPlace(readPlace('RedisStore', { url: server.url, prefix: fresh() }, 60_000))
