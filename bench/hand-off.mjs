@@ -15,7 +15,10 @@ export async function handOff(run) {
   const found = new Map(['raw-push', 'botmesh', ...RIVALS].map((name) => [name, { medians: [], p99s: [] }]))
   const add = (name, times) => {
     // Where the other process is as good as never next, there is nothing to say of hand-offs.
-    if (times.length < 5) return
+    if (times.length < 5) {
+      if (name === 'raw-push' || name === 'botmesh') throw new Error(`${name}: only ${times.length} hand-offs`)
+      return
+    }
     found.get(name).medians.push(median(times))
     found.get(name).p99s.push(quantile(times, 0.99))
   }

@@ -45,7 +45,7 @@ for k = 1, count do
   elseif letter == 67 or letter == 78 then -- C, N: release with a committed id, with a note
     -- Up to the space: a pattern costs several times as much.
     local fence = sub(rest, 1, (find(rest, ' ', 1, true) or 0) - 1)
-    if record and find(record, fence, 1, true) == 1 and not find(record, '|', 1, true) and (letter == 78 or own_life > 0) then
+    if record and fence ~= '' and find(record, fence, 1, true) == 1 and not find(record, '|', 1, true) and (letter == 78 or own_life > 0) then
       local chat = ARGV[6 + k]
       let_go_n, gone_n = let_go_n + 1, gone_n + 1
       let_go[let_go_n], gone[gone_n] = fence, chat
