@@ -16,7 +16,8 @@ export async function handOff(run) {
   const add = (name, times) => {
     // Where the other process is as good as never next, there is nothing to say of hand-offs.
     if (times.length < 5) {
-      if (name === 'raw-push' || name === 'botmesh') throw new Error(`${name}: only ${times.length} hand-offs`)
+      if (name === 'raw-push' || name === 'botmesh')
+        throw new Error(`${name}: only ${times.length} hand-offs`)
       return
     }
     found.get(name).medians.push(median(times))
