@@ -166,7 +166,7 @@ function readUrl(option: string, value: unknown): string {
 }
 
 function refuse(option: string, value: unknown, accepted: string): never {
-  throw new ConfigError(`Option "${option}" is ${describeValue(value)}; accepted: ${accepted}.`, {
+  throw new ConfigError((what) => `${what} is ${describeValue(value)}; accepted: ${accepted}.`, {
     option,
     value,
     accepted,

@@ -94,7 +94,7 @@ function requireUrl(value: string): string {
 }
 
 function refuse(option: string, value: unknown, accepted: string): never {
-  throw new ConfigError(`Option "${option}" is ${describeValue(value)}; accepted: ${accepted}.`, {
+  throw new ConfigError((what) => `${what} is ${describeValue(value)}; accepted: ${accepted}.`, {
     option,
     value,
     accepted,

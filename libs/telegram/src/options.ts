@@ -166,7 +166,7 @@ function hidden(value: unknown): unknown {
 }
 
 function refuse(option: string, value: unknown, accepted: string): never {
-  throw new ConfigError(`Option "${option}" is ${describeValue(value)}; accepted: ${accepted}.`, {
+  throw new ConfigError((what) => `${what} is ${describeValue(value)}; accepted: ${accepted}.`, {
     option,
     value,
     accepted,

@@ -169,7 +169,7 @@ function checkTypes(value: unknown): string[] {
   if (Array.isArray(value) && value.length > 0 && value.every(isType)) {
     return value.map((one: string) => one.toLowerCase())
   }
-  throw new ConfigError(`Option "files.types" is ${describeValue(value)}; accepted: ${accepted}.`, {
+  throw new ConfigError((what) => `${what} is ${describeValue(value)}; accepted: ${accepted}.`, {
     option: 'files.types',
     value,
     accepted,
@@ -180,7 +180,7 @@ function checkAccount(value: unknown): string {
   const hint = 'letters, digits, dot, dash and underscore'
   const account = requireText('account', value ?? 'default', hint)
   if (/^[\w.-]+$/.test(account)) return account
-  throw new ConfigError(`Option "account" is ${describeValue(value)}; accepted: ${hint}.`, {
+  throw new ConfigError((what) => `${what} is ${describeValue(value)}; accepted: ${hint}.`, {
     option: 'account',
     value,
     accepted: hint,
@@ -191,7 +191,7 @@ function checkPath(value: unknown): string {
   const hint = "a path such as '/webchat', without a slash at its end"
   const path = requireText('path', value ?? '/webchat', hint)
   if (/^(\/[\w.~-]+)+$/.test(path)) return path
-  throw new ConfigError(`Option "path" is ${describeValue(value)}; accepted: ${hint}.`, {
+  throw new ConfigError((what) => `${what} is ${describeValue(value)}; accepted: ${hint}.`, {
     option: 'path',
     value,
     accepted: hint,
@@ -204,7 +204,7 @@ function checkSecrets(value: WebchatOptions['secret']): string[] {
   const accepted = 'a string of at least 16 characters, or an array of them'
   if (secrets.length === 0 || secrets.some((one) => typeof one !== 'string' || one.length < 16)) {
     // The value itself stays out: it is a secret, if a poor one.
-    throw new ConfigError(`Option "secret" is empty or too short; accepted: ${accepted}.`, {
+    throw new ConfigError((what) => `${what} is empty or too short; accepted: ${accepted}.`, {
       option: 'secret',
       accepted,
     })
@@ -228,7 +228,7 @@ function checkOrigin(option: string, value: unknown): string {
     const url = new URL(value)
     if (/^https?:$/.test(url.protocol) && url.origin === value) return value
   }
-  throw new ConfigError(`Option "${option}" contains ${describeValue(value)}; accepted: ${accepted}.`, {
+  throw new ConfigError((what) => `${what} contains ${describeValue(value)}; accepted: ${accepted}.`, {
     option,
     value,
     accepted,
@@ -238,7 +238,7 @@ function checkOrigin(option: string, value: unknown): string {
 function checkCount(option: string, value: unknown, min: number, max: number): number {
   if (typeof value === 'number' && Number.isInteger(value) && value >= min && value <= max) return value
   const accepted = `a whole number from ${min} to ${max}`
-  throw new ConfigError(`Option "${option}" is ${describeValue(value)}; accepted: ${accepted}.`, {
+  throw new ConfigError((what) => `${what} is ${describeValue(value)}; accepted: ${accepted}.`, {
     option,
     value,
     accepted,

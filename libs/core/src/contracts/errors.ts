@@ -138,17 +138,41 @@ export class TooManyAttemptsError extends BotmeshError<{ key: string; attempts: 
 }
 
 /** An option, a flow or a combination that cannot work; raised at construction or start, never later. */
-export class ConfigError extends BotmeshError<{ option: string; value?: unknown; accepted?: string }> {
+export class ConfigError extends BotmeshError<{
+  option: string
+  value?: unknown
+  accepted?: string
+  /** Whose option it is, such as `RedisStore`, where that is known. */
+  owner?: string
+}> {
   static override readonly brand: string = 'ConfigError'
   readonly code = 'CONFIG'
+  readonly #wording: ((option: string) => string) | undefined
 
+  /** @param message or how to word it, given what the option is to be called: it says whose it is once that is known. */
   constructor(
-    message: string,
-    details: { option: string; value?: unknown; accepted?: string },
+    message: string | ((option: string) => string),
+    details: { option: string; value?: unknown; accepted?: string; owner?: string },
     cause?: unknown,
   ) {
-    super(message, details, { cause })
+    super(typeof message === 'string' ? message : message(called(details)), details, { cause })
+    this.#wording = typeof message === 'string' ? undefined : message
   }
+
+  /** The same error, which from now on says whose option it is. One that says so already keeps its owner. */
+  ownedBy(owner: string): this {
+    if (this.details.owner !== undefined) return this
+    const before = this.message
+    this.details.owner = owner
+    this.message = this.#wording?.(called(this.details)) ?? before
+    // Its first line quotes the message, and was written when the error was made.
+    if (this.stack !== undefined) this.stack = this.stack.replace(before, () => this.message)
+    return this
+  }
+}
+
+function called({ option, owner }: { option: string; owner?: string }): string {
+  return owner === undefined ? `Option "${option}"` : `${owner} option "${option}"`
 }
 
 /** How a send that did not succeed is to be treated. */

@@ -27,7 +27,7 @@ export function parseDuration(
         : NaN
   if (!Number.isFinite(parsed) || parsed < minMs || parsed > maxMs) {
     const accepted = `milliseconds as a number, or a string such as '500ms', '15s', '2m', '1h'; from ${minMs} to ${maxMs} ms`
-    throw new ConfigError(`Option "${option}" is ${describeValue(value)}; accepted: ${accepted}.`, {
+    throw new ConfigError((what) => `${what} is ${describeValue(value)}; accepted: ${accepted}.`, {
       option,
       value,
       accepted,

@@ -13,7 +13,7 @@ export function refuseUnknownOptions(owner: string, options: object, known: read
     const near = nearestName(name, known)
     throw new ConfigError(
       `${owner} has no option "${name}"${near === undefined ? '.' : `; did you mean "${near}"?`} Known: ${known.join(', ')}.`,
-      { option: name, accepted: known.join(', ') },
+      { option: name, accepted: known.join(', '), owner },
     )
   }
 }
@@ -26,8 +26,7 @@ export function checkedFor<T>(owner: string, read: () => T): T {
   try {
     return read()
   } catch (error) {
-    if (!(error instanceof ConfigError) || !error.message.startsWith('Option "')) throw error
-    throw new ConfigError(error.message.replace('Option', `${owner} option`), error.details, error.cause)
+    throw error instanceof ConfigError ? error.ownedBy(owner) : error
   }
 }
 
@@ -53,7 +52,7 @@ export function requireOneOf<const T extends string>(
   const found = accepted.find((one) => one === value)
   if (found !== undefined) return found
   const list = accepted.map((one) => `'${one}'`).join(', ')
-  throw new ConfigError(`Option "${option}" is ${describeValue(value)}; accepted: ${list}.`, {
+  throw new ConfigError((what) => `${what} is ${describeValue(value)}; accepted: ${list}.`, {
     option,
     value,
     accepted: list,
@@ -63,7 +62,7 @@ export function requireOneOf<const T extends string>(
 /** @throws ConfigError unless `value` is a non-empty string. */
 export function requireText(option: string, value: unknown, hint = 'a non-empty string'): string {
   if (typeof value === 'string' && value !== '') return value
-  throw new ConfigError(`Option "${option}" is ${describeValue(value)}; accepted: ${hint}.`, {
+  throw new ConfigError((what) => `${what} is ${describeValue(value)}; accepted: ${hint}.`, {
     option,
     accepted: hint,
   })
