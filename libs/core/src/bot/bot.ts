@@ -251,7 +251,7 @@ export class Bot {
       this.readiness.begin(() => noteServing(options))
       await running.start()
       // Stopped meanwhile, and the stop did not wait any longer.
-      if (this.running !== running) return await running.stop(Promise.resolve())
+      if (this.running !== running) return void (await running.stop(Promise.resolve()))
       if (!this.stillWanted()) return // The stop that waits for this ends it.
       this.status = 'running'
       this.tasks.start()
@@ -275,8 +275,8 @@ export class Bot {
     const since = clock.monotonic()
     const begun = starting?.catch(() => undefined) ?? Promise.resolve()
     if (!(await within(clock, drainMs, begun))) this.running = null
-    await this.running?.stop(this.tasks.stop())
-    if (this.running !== null) noteDrained(this.options, since)
+    const drained = await this.running?.stop(this.tasks.stop())
+    if (drained !== undefined) noteDrained(this.options, drained, since)
     this.running = null
     // A start may wait for this to be over.
     if (this.status === 'stopping') this.status = 'stopped'

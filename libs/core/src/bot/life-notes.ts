@@ -1,12 +1,21 @@
-/** What a bot says of its own life: that it serves, stands by, has drained (one line of the log each), or does not run. */
+/** What a bot says of its own life: that it serves, stands by, has drained or not (one line of the log each), or does not run. */
 import { CoordinationUnavailableError } from '../contracts/errors.js'
+import type { Drained } from '../runtime/drain.js'
 import type { BotStatus } from './face.js'
 import type { ResolvedOptions } from './options.js'
 
-/** Nothing of chats: who it is, which replica, over which transport. */
-function note({ logger, name, coordinator, provider }: ResolvedOptions, message: string, more = {}): void {
+/** Chats that one line names at most. */
+const NAMED_CHATS = 10
+
+/** Nothing of what chats say: who it is, which replica, over which transport. */
+function note(
+  { logger, name, coordinator, provider }: ResolvedOptions,
+  message: string,
+  more = {},
+  level: 'info' | 'warn' = 'info',
+): void {
   const replica = coordinator === null ? {} : { replica: coordinator.replicaId }
-  logger.info({ bot: name, ...replica, provider: provider.id, ...more }, message)
+  logger[level]({ bot: name, ...replica, provider: provider.id, ...more }, message)
 }
 
 /** Its transport is connected. */
@@ -15,9 +24,21 @@ export const noteServing = (options: ResolvedOptions): void => note(options, 'th
 export const noteStandby = (options: ResolvedOptions): void =>
   note(options, 'the bot stands by: its transport is connected on another replica')
 
-/** @param since monotonic time at which it began to stop. */
-export function noteDrained(options: ResolvedOptions, since: number): void {
-  note(options, 'the bot has drained', { ms: Math.round(options.clock.monotonic() - since) })
+/**
+ * A stop that ran out of time is a warning: whoever waits for the drain would else take cut work for finished.
+ * @param since monotonic time at which it began to stop.
+ */
+export function noteDrained(options: ResolvedOptions, drained: Drained, since: number): void {
+  const ms = Math.round(options.clock.monotonic() - since)
+  const { finished, cut, disconnected } = drained
+  if (finished && disconnected) return note(options, 'the bot has drained', { ms })
+  const chats = cut.slice(0, NAMED_CHATS)
+  note(
+    options,
+    'the bot has stopped, but its time (drainMs) ran out before it had drained',
+    { ms, finished, disconnected, cut: cut.length, ...(chats.length === 0 ? {} : { chats }) },
+    'warn',
+  )
 }
 
 /** For a call that needs a running bot. */

@@ -5,7 +5,7 @@ import { createConversations, type FlowRegistry } from '../conversation/index.js
 import type { ConversationEngine, ConversationHost, TurnScope } from '../conversation/port.js'
 import { runInScope } from '../runtime/act-scope.js'
 import { isStateStore } from '../runtime/chat-access.js'
-import { drain } from '../runtime/drain.js'
+import { drain, type Drained } from '../runtime/drain.js'
 import { Inbox, type InboxOptions } from '../runtime/inbox.js'
 import { JournalSweep } from '../runtime/journal-sweep.js'
 import { ProviderSession } from '../runtime/provider-session.js'
@@ -90,13 +90,14 @@ export class RunningBot {
   }
 
   /** Drains within `drainMs`, then lets go of everything. Never rejects. */
-  async stop(besides: Promise<unknown>): Promise<void> {
+  async stop(besides: Promise<unknown>): Promise<Drained> {
     this.sweep?.stop()
     const { clock, drainMs, provider } = this.options
     const { inbox, spans, engine, session } = this
     const parts = { inbox, spans, engine, session, clock, drainMs, provider: provider.id, besides }
-    const disconnected = await drain(parts)
-    await this.release(disconnected || session.role !== 'leader')
+    const drained = await drain(parts)
+    await this.release(drained.disconnected || session.role !== 'leader')
+    return drained
   }
 
   /** The span that acts for the calling code, if it is one of this bot's. */

@@ -23,23 +23,39 @@ export interface DrainParts {
   besides: Promise<unknown>
 }
 
+/** How it ended. */
+export interface Drained {
+  /** What ran had finished in time, with nothing to cut. */
+  finished: boolean
+  /** Chats whose work was cut. */
+  cut: string[]
+  /** The transport has stopped: if not, its account may still be connected here. */
+  disconnected: boolean
+}
+
 /** Of the time there is, what is kept for suspending, disconnecting and resigning. */
 const RESERVE = 0.25
 
-/** Never rejects. @returns whether the transport has stopped: if not, its account may still be connected here. */
-export async function drain(parts: DrainParts): Promise<boolean> {
+/** Never rejects. */
+export async function drain(parts: DrainParts): Promise<Drained> {
   const { inbox, spans, engine, session, clock, drainMs, provider, besides } = parts
   const endsAt = clock.monotonic() + drainMs
   inbox.close()
   const allDone = Promise.all([inbox.whenIdle(), besides])
-  if (!(await within(clock, drainMs * (1 - RESERVE), allDone))) {
+  const cut = new Set<string>()
+  const finished = await within(clock, drainMs * (1 - RESERVE), allDone)
+  if (!finished) {
     inbox.giveUpWaiting()
-    for (const span of spans.live) span.stop(new LeaseLostError(span.key, 'stopped'))
+    for (const span of spans.live) {
+      cut.add(span.key)
+      span.stop(new LeaseLostError(span.key, 'stopped'))
+    }
     await within(clock, (drainMs * RESERVE) / 2, inbox.whenIdle())
   }
   // Copies and timers go; checkpoints and markers stay (H4).
   engine.stop(new LeaseLostError(provider, 'stopped'))
   // All the time there is: until it has disconnected the account is still this replica's.
   const left = Math.max((drainMs * RESERVE) / 2, endsAt - clock.monotonic())
-  return within(clock, left, session.stop())
+  const disconnected = await within(clock, left, session.stop())
+  return { finished, cut: [...cut], disconnected }
 }

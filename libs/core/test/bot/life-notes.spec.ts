@@ -28,6 +28,52 @@ describe('N5: lines of the log', () => {
     expect(lines.slice(1)).toEqual([{ ...who, ms: expect.any(Number), message: 'the bot has drained' }])
   })
 
+  it('a stop that ran out of time warns instead, with the chats whose work was cut and nothing of what they say', async () => {
+    const lines: Line[] = []
+    const warn = (details: object, message: string) => void lines.push({ ...details, message })
+    const info = (_: object, message: string) => void lines.push({ message })
+    const never = new Promise<void>(() => undefined)
+    let begun = false
+    const clock = new ManualClock()
+    const provider = new FakeProvider()
+    const logger = { ...silentLogger, info, warn }
+    const bot = new Bot({ provider, clock, name: 'shop', drainMs: '2s', logger })
+    bot.onMessage(() => {
+      begun = true
+      return never
+    })
+    await bot.start()
+    void provider.receive({ chatId: 'ana', body: 'a secret' })
+    await clock.advanceUntil(() => begun)
+    let over = false
+    const stopped = bot.stop().finally(() => (over = true))
+    await clock.advanceUntil(() => over)
+    await stopped
+    expect(lines.some(({ message }) => message === 'the bot has drained')).toBe(false)
+    expect(lines.at(-1)).toEqual({
+      ...{ bot: 'shop', provider: provider.id, ms: expect.any(Number) },
+      ...{ finished: false, disconnected: true, cut: 1, chats: [`${encodeURIComponent(provider.id)}/ana`] },
+      message: 'the bot has stopped, but its time (drainMs) ran out before it had drained',
+    })
+    expect(JSON.stringify(lines)).not.toContain('secret')
+  })
+
+  it('a transport that does not disconnect in time is told in the same way', async () => {
+    const lines: Line[] = []
+    const warn = (details: object, message: string) => void lines.push({ ...details, message })
+    const clock = new ManualClock()
+    const provider = new FakeProvider()
+    const bot = new Bot({ provider, clock, drainMs: '2s', logger: { ...silentLogger, warn } })
+    await bot.start()
+    provider.stop = () => new Promise(() => undefined)
+    let over = false
+    const stopped = bot.stop().finally(() => (over = true))
+    await clock.advanceUntil(() => over)
+    await stopped
+    expect(lines.at(-1)).toMatchObject({ finished: true, disconnected: false, cut: 0 })
+    expect(lines.at(-1)?.message).toContain('ran out')
+  })
+
   it('P1: of an exclusive transport one serves and the other stands by, until it takes over', async () => {
     const lines = meshWith({ exclusive: true })
     const [a, b] = [await mesh.add(), await mesh.add()]
