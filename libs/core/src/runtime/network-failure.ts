@@ -48,7 +48,8 @@ const ADVICE: Readonly<Record<string, string>> = {
   ERR_TLS_CERT_ALTNAME_INVALID: 'the certificate is that of another host: check the address',
   CERT_HAS_EXPIRED: EXPIRED,
   CERT_NOT_YET_VALID: EXPIRED,
-  EPROTO: 'no TLS is spoken there: check the address and its port',
+  EPROTO:
+    'TLS could not be agreed on: check that the address and its port speak it, in a version that both know',
   ENOTFOUND: 'there is no such host: check the address',
 }
 
