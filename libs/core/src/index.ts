@@ -19,6 +19,7 @@ export type * from './bot/face.js'
 // a failed call.
 export { SessionStarts, TransportSession, type TransportSessionParts } from './runtime/transport-session.js'
 export { pause } from './runtime/pause.js'
+export { within } from './runtime/within.js'
 export { equalInConstantTime, headerOf, readJsonBody, webhookAnswer } from './runtime/webhook-request.js'
 export { listOf, quickReader, type QuickReader } from './runtime/quick-read.js'
 export {

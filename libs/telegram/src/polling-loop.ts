@@ -38,8 +38,8 @@ export interface PollingPlan {
   halt: AbortSignal
   sink: ProviderSink
   context: InboundContext
-  /** Settles once the bot's name is known or cannot be learnt: before it no command with an addressee is parsed. */
-  named: () => Promise<void>
+  /** Settles when a batch may be parsed: one with an addressee waits for the bot's name, within bounds. */
+  named: (addressed: boolean) => Promise<void>
   report: (state: ProviderState) => void
   /** After a button press was accepted: ends the spinner on the user's screen. */
   acknowledge: (callbackId: string) => Promise<void>
@@ -88,8 +88,7 @@ export class PollingLoop {
         continue
       }
       this.opened()
-      const named = this.plan.named()
-      if (updates.some(isAddressed)) await named
+      await this.plan.named(updates.some(isAddressed))
       if (!(await this.accept(updates))) await this.pause(this.refusals.next())
       else this.refusals.reset()
     }

@@ -16,7 +16,7 @@ export class PollingSession extends Session {
       halt: this.halt,
       sink,
       context: this.context,
-      named: () => this.named(),
+      named: (addressed) => this.namedFor(addressed),
       report: (state) => this.report(state),
       acknowledge: (callbackId) => this.acknowledge(callbackId),
     })

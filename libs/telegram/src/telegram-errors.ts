@@ -3,7 +3,7 @@
  * and when to try again. No error of grammY leaves this package as it is: those of the network carry the address,
  * and the address carries the token.
  */
-import { networkReasonOf, SendError, wasNeverSent } from '@botmesh/core'
+import { networkReasonOf, ProviderError, SendError, wasNeverSent } from '@botmesh/core'
 import { GrammyError, HttpError } from 'grammy'
 
 /** Why the connection does not work. */
@@ -18,6 +18,7 @@ export type ConnectionFailure =
   | { kind: 'unreachable'; reason: string }
 
 export function judgeConnection(error: unknown): ConnectionFailure {
+  if (error instanceof ProviderError) return { kind: 'unreachable', reason: error.details.reason }
   if (!(error instanceof GrammyError)) {
     return {
       kind: 'unreachable',

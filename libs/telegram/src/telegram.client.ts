@@ -1,7 +1,7 @@
 /** The Bot API through grammY: all I/O of this package is here. */
 import { Agent as HttpAgent } from 'node:http'
 import { Agent as HttpsAgent } from 'node:https'
-import { networkCodeOf, readBounded, SendError, type Clock } from '@botmesh/core'
+import { networkCodeOf, ProviderError, readBounded, SendError, type Clock } from '@botmesh/core'
 import { Api, type ApiClientOptions } from 'grammy'
 import { z } from 'zod'
 import type { TelegramSettings } from './options.js'
@@ -42,11 +42,14 @@ export class TelegramClient {
     this.calls = new Api(settings.token, options(settings.sendTimeoutMs / 1000))
   }
 
-  /** The bot's name. @throws errors of grammY: see `judgeConnection`. */
+  /** The bot's name. @throws errors of grammY, ProviderError for an answer without it: see `judgeConnection`. */
   async username(signal: AbortSignal): Promise<string> {
     // The one method without parameters: grammY takes the signal of such where the others take the payload.
     const getMe = this.method(this.calls, 'getMe') as unknown as (signal: AbortSignal) => Promise<unknown>
-    return meSchema.parse(await getMe(signal)).username
+    const parsed = meSchema.safeParse(await getMe(signal))
+    if (parsed.success) return parsed.data.username
+    const reason = 'the answer to getMe names no bot: check apiRoot'
+    throw new ProviderError(`Telegram: ${reason}.`, { provider: this.settings.id, reason, final: false })
   }
 
   /**

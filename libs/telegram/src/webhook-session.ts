@@ -20,8 +20,7 @@ export class WebhookSession extends Session {
   /** Hands one update to the runtime. @returns 200 once it is accepted, 503 if it was not. Never rejects. */
   async accept(update: Record<string, unknown>): Promise<WebhookResponse> {
     const { settings, sink } = this.parts
-    const named = this.named()
-    if (isAddressed(update)) await named
+    await this.namedFor(isAddressed(update))
     const event = parseInbound(update, this.context, sink.clock.now())
     if (event.kind === 'ignored') {
       sink.logger.debug({ provider: settings.id, reason: event.reason }, 'update ignored')

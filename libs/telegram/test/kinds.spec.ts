@@ -2,10 +2,11 @@
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
-import { chatKeyOf, type Message } from '@botmesh/core'
+import { chatKeyOf, type Clock, type Message } from '@botmesh/core'
 import { RecordingSink } from '@botmesh/core/testing'
 import { TelegramProvider, type TelegramOptions } from '@botmesh/telegram'
 import { TelegramApiDouble } from '../../../test/doubles/telegram-api.js'
+import { HeldClock } from './held-clock.js'
 import { BOT_ID, sample, TOKEN } from './samples.js'
 
 const SECRET = 'webhook-secret_1'
@@ -30,14 +31,18 @@ afterEach(async () => {
   await telegram.close()
 })
 
-async function open(mode: 'polling' | 'webhook', options: Partial<TelegramOptions> = {}): Promise<void> {
+async function open(
+  mode: 'polling' | 'webhook',
+  options: Partial<TelegramOptions> = {},
+  clock?: Clock,
+): Promise<void> {
   const common = { token: TOKEN, apiRoot: telegram.url, ...options }
   provider = new TelegramProvider(
     mode === 'polling'
       ? common
       : { ...common, webhook: { secret: SECRET, url: `http://127.0.0.1:${await listen()}` } },
   )
-  sink = new RecordingSink()
+  sink = new RecordingSink(clock === undefined ? {} : { clock })
   await provider.start(sink, new AbortController().signal)
   await sink.until(() => provider.state.status === 'open')
 }
@@ -151,6 +156,35 @@ describe.each(['polling', 'webhook'] as const)('B4: received by %s', (mode) => {
     await receive(update('text'))
     expect(sink.bodies).toEqual(['/start', 'Hola, quiero hacer un pedido'])
     expect(sink.errors).toEqual([])
+  })
+
+  it('a question for the name that is never answered holds up a command for 3 seconds, once', async () => {
+    telegram.failNext('getMe', { kind: 'silence' })
+    const clock = new HeldClock()
+    await open(mode, {}, clock)
+    telegram.say(LUCIA, '/start@tienda_bot')
+    await clock.armed()
+    expect(sink.bodies).toEqual([])
+    expect(clock.nextMs).toBe(3000)
+    clock.advance(3000)
+    await sink.until(() => sink.messages.length === 1)
+    telegram.say(LUCIA, '/help@tienda_bot')
+    await sink.until(() => sink.messages.length === 2)
+    expect(sink.bodies).toEqual(['/start', '/help'])
+    expect(clock.nextMs).toBeUndefined()
+  })
+
+  it('an answer that names no bot is told as that, not as a failure of the network', async () => {
+    telegram.failNext('getMe', { kind: 'text', status: 200, text: '{"ok":true,"result":{}}' })
+    await open(mode)
+    telegram.say(LUCIA, '/start@tienda_bot')
+    await receive(update('text'))
+    expect(sink.bodies).toEqual(['/start', 'Hola, quiero hacer un pedido'])
+    expect(sink.logs).toContainEqual(
+      expect.objectContaining({
+        details: { provider: provider.id, reason: 'the answer to getMe names no bot: check apiRoot' },
+      }),
+    )
   })
 })
 
