@@ -47,7 +47,7 @@ function shown(error: unknown): string {
   return JSON.stringify([message, stack, details]) + (cause === undefined ? '' : shown(cause))
 }
 
-describe('bad input: what is refused at construction', () => {
+describe('S1, bad input: what is refused at construction', () => {
   it('options that are unknown, missing or impossible, without the URL in the message', () => {
     expect(refused({ ulr: 'x' }).message).toMatch(/no option "ulr"; did you mean "url"/)
     expect(refused({ url: undefined }).message).toMatch(/"url" of MongoStore is undefined/)
@@ -82,7 +82,7 @@ describe('bad input: what is refused at construction', () => {
   })
 })
 
-describe('bad input: what is refused at start', () => {
+describe('S1, bad input: what is refused at start', () => {
   it('the right password of a user who may read and write is accepted', async () => {
     const store = new MongoStore({ url: double.url(login('bot', SECRET)), prefix: freshPrefix() })
     await store.setCheckpoint('k', testCheckpoint('1:1'))

@@ -20,6 +20,9 @@ export function groundOf(server: PrivateRedis): Ground {
 /** On a set of servers, which leave a loaded machine less time for each heartbeat. */
 export const SEVERAL_SERVERS_LEASE_MS = 1500
 
+/** Where no test waits for a lease to lapse: so long that none does, however busy the machine is. */
+export const NEVER_LAPSING_LEASE_MS = 5000
+
 /** What the store suites may expect of Redis, however many servers it is. */
 export const STORE_GUARANTEES: StoreGuarantees = {
   ...{ conditional: true, state: true, journal: true, outbox: true, log: true, locks: true },

@@ -14,7 +14,14 @@ import {
 } from '../../../test/support/index.js'
 import { RedisCoordinator, RedisStore, type RedisOptions } from '../src/index.js'
 import { slotOf } from '../src/cluster-slots.js'
-import { SEVERAL_SERVERS_LEASE_MS, STORE_GUARANTEES, coordinationBed, storeBed, type Ground } from './beds.js'
+import {
+  NEVER_LAPSING_LEASE_MS,
+  SEVERAL_SERVERS_LEASE_MS,
+  STORE_GUARANTEES,
+  coordinationBed,
+  storeBed,
+  type Ground,
+} from './beds.js'
 import { recordingLogger, shown } from './recording-logger.js'
 
 let cluster: PrivateCluster
@@ -106,7 +113,7 @@ describe('S3, Z11: which layout goes with which server', () => {
   ])('C2: %s will do', async (_, options) => {
     const prefix = fresh()
     await using(new RedisStore({ ...options(), prefix }), async (store) => {
-      await using(store.coordinator({ leaseMs: 5000 }), async (coordinator) => {
+      await using(store.coordinator({ leaseMs: NEVER_LAPSING_LEASE_MS }), async (coordinator) => {
         expect(coordinator.sharesBackendWith(store)).toBe(true)
         for (const key of ['a', 'b', 'c', 'd']) {
           const turn = await take(coordinator, key)
@@ -157,7 +164,7 @@ describe('layout cluster: shards', () => {
   it('T7: a user’s state comes along where chat and user are in one shard, and is asked for where not', async () => {
     const prefix = fresh()
     await using(new RedisStore({ ...place, prefix }), async (store) => {
-      await using(store.coordinator({ leaseMs: 5000 }), async (coordinator) => {
+      await using(store.coordinator({ leaseMs: NEVER_LAPSING_LEASE_MS }), async (coordinator) => {
         await Promise.all(['p/ana', 'p/eva'].map((user) => store.setUserIf(user, { name: user }, null)))
         const read = async (key: string, user: string): Promise<unknown> => {
           const turn = await coordinator.turns.take(key, { read: { user } })
@@ -208,7 +215,7 @@ describe('layout cluster: shards', () => {
       return String(lists).split('name=botmesh-').length - 1
     }
     const store = new RedisStore({ ...place, prefix: fresh() })
-    const coordinator = store.coordinator({ leaseMs: 5000 })
+    const coordinator = store.coordinator({ leaseMs: NEVER_LAPSING_LEASE_MS })
     const end = await store.log.subscribe('room', () => undefined)
     for (let n = 0; n < 60; n += 1) await (await take(coordinator, `chat-${n}`)).release()
     // Three a coordinator and one a store with each master, one for the log.

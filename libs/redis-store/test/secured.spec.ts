@@ -14,7 +14,7 @@ import { Redis } from 'ioredis'
 import { startRedisCluster, startRedisSentinels } from '../../../test/support/index.js'
 import { RedisCoordinator, RedisStore, type RedisOptions } from '../src/index.js'
 import { requireVersion } from '../src/mesh.js'
-import { STORE_GUARANTEES, storeBed } from './beds.js'
+import { NEVER_LAPSING_LEASE_MS, STORE_GUARANTEES, storeBed } from './beds.js'
 import { freePort, startRedis, type PrivateRedis } from './private-redis.js'
 import { recordingLogger, shown } from './recording-logger.js'
 
@@ -30,7 +30,9 @@ function rightsOf(stem: string, kind: 'single' | 'cluster'): string[] {
 /** Turns, a commit, a push, a log, a lock and a user: what a bot does with its store. */
 async function useAll(options: RedisOptions): Promise<void> {
   const store = new RedisStore(options)
-  const [a, b] = [0, 1].map(() => store.coordinator({ leaseMs: 5000, processId: randomUUID() }))
+  const [a, b] = [0, 1].map(() =>
+    store.coordinator({ leaseMs: NEVER_LAPSING_LEASE_MS, processId: randomUUID() }),
+  )
   if (!a || !b) throw new Error('unreachable')
   try {
     const heard = new Promise<void>((resolve) => void store.log.subscribe('room', resolve))
@@ -101,7 +103,7 @@ describe('S3: a user with the documented rights and no others', () => {
   })
 })
 
-describe('bad input: a password with special characters', () => {
+describe('S3, bad input: a password with special characters', () => {
   it('works in a url, percent-encoded, and in a client’s settings; a bare "%" or "/" is explained', async () => {
     const server = await startRedis('--requirepass', PASSWORD)
     try {

@@ -63,7 +63,7 @@ describe('C2, S3: how the Sentinels are given', () => {
     expect(admin.status).toBe('ready')
   })
 
-  it('bad input: no name, no Sentinel, and layout cluster are refused by name', () => {
+  it('S3, bad input: no name, no Sentinel, and layout cluster are refused by name', () => {
     const refused = (options: object): string => {
       try {
         return new RedisStore(options).place

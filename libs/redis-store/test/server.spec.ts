@@ -64,7 +64,7 @@ async function until(condition: () => boolean | Promise<boolean>): Promise<void>
 }
 
 describe('wrong server, wrong user', () => {
-  it('bad input: a wrong password is a ConfigError at once, without the password', async () => {
+  it('S3, bad input: a wrong password is a ConfigError at once, without the password', async () => {
     await server.admin.acl('SETUSER', 'ana', 'on', '>right', '~*', '&*', '+@all')
     const url = `redis://ana:wr0ng@127.0.0.1:${server.port}`
     const logger = recordingLogger()
@@ -99,7 +99,7 @@ describe('wrong server, wrong user', () => {
     })
   })
 
-  it('bad input: a user who may not run scripts is told what is missing', async () => {
+  it('S3, bad input: a user who may not run scripts is told what is missing', async () => {
     await server.admin.acl('SETUSER', 'reader', 'on', '>pass', '~*', '&*', '+@read', '+info', '+@connection')
     await withCoordinator({ url: `redis://reader:pass@127.0.0.1:${server.port}` }, async (coordinator) => {
       const error = await rejection(coordinator.start())
@@ -156,7 +156,7 @@ describe('wrong server, wrong user', () => {
     await store.close()
   })
 
-  it('bad input: a server that appears while it is being tried is used', async () => {
+  it('S3, bad input: a server that appears while it is being tried is used', async () => {
     const late = await startRedis()
     await late.kill()
     const coordinator = new RedisCoordinator({ url: late.url, leaseMs: 1000 })

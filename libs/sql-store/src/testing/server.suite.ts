@@ -56,7 +56,7 @@ export interface ServerFixture {
 
 export function serverSuite(api: TestApi, fixture: ServerFixture): void {
   cutSuite(api, { name: fixture.name, bed: () => cutBed(fixture) })
-  api.describe(`${fixture.name}: bad input: what is refused at start`, () => {
+  api.describe(`${fixture.name}, S1: bad input, what is refused at start`, () => {
     optionTests(api, fixture)
     serverTests(api, fixture)
   })

@@ -150,7 +150,7 @@ export function cutSuite({ describe, it, expect }: TestApi, fixture: CutFixture)
     )
 
     it(
-      'a server that answers nothing does not hold up a close while the store opens; later it opens again',
+      'S1: a server that answers nothing does not hold up a close while the store opens; later it opens again',
       on(async (bed) => {
         const store = bed.store({ startTimeoutMs: 60_000 })
         bed.line.blackhole()
