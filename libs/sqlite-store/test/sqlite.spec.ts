@@ -50,7 +50,7 @@ function refusal(make: () => unknown): ConfigError {
   throw new Error('Nothing was refused.')
 }
 
-describe('bad input: options of SQLiteStore', () => {
+describe('S1, bad input: options of SQLiteStore', () => {
   it('unknown, missing and impossible ones are refused by name', () => {
     const make = (options: object) => () => new SQLiteStore(options)
     expect(refusal(make({ pathh: 'x.db' })).message).toMatch(/no option "pathh".*did you mean "path"/)
@@ -96,7 +96,7 @@ describe('bad input: options of SQLiteStore', () => {
     await expect(new SQLiteStore({ path: directory }).open()).rejects.toThrow(ConfigError)
   })
 
-  it('a file that this user may not write is refused by name', async () => {
+  it('S1: a file that this user may not write is refused by name', async () => {
     const path = files.path()
     const owner = new SQLiteStore({ path })
     await owner.open()
@@ -105,13 +105,17 @@ describe('bad input: options of SQLiteStore', () => {
     chmodSync(dirname(path), 0o555)
     // Whom nobody refuses anything becomes nobody for a moment.
     const mighty = process.getuid?.() === 0
-    if (mighty) process.seteuid?.(65_534)
-    const error = await new SQLiteStore({ path, prefix: 'other' }).open().then(
-      () => 'it was accepted',
-      (reason: unknown) => reason,
-    )
-    if (mighty) process.seteuid?.(0)
-    chmodSync(dirname(path), 0o755)
+    let error: unknown
+    try {
+      if (mighty) process.seteuid?.(65_534)
+      error = await new SQLiteStore({ path, prefix: 'other' }).open().then(
+        () => 'it was accepted',
+        (reason: unknown) => reason,
+      )
+    } finally {
+      if (mighty) process.seteuid?.(0)
+      chmodSync(dirname(path), 0o755)
+    }
     expect(error).toBeInstanceOf(ConfigError)
     expect(String(error)).toContain(path)
     expect((error as ConfigError).details.option).toBe('path')
