@@ -1,6 +1,7 @@
 /**
  * Injection tokens (N1). The default bot is injected by the abstract classes of core themselves (`Bot`,
- * `Coordinator`, …); named bots have tokens of their own, on which two copies of this package agree.
+ * `Coordinator`, …); named bots have tokens of their own, on which two copies of this package agree. What a token is
+ * (a class) may change: whoever needs one asks `getBotToken` and the like for it, and never makes one.
  */
 import { Inject } from '@nestjs/common'
 import { Bot, CheckpointStore, Coordinator, LeaderElection, TurnQueue } from '@botmesh/core'
@@ -24,7 +25,10 @@ export const BOT_PARTS = Object.keys(CLASSES) as BotPart[]
 /** What all copies of this package in a process have in common. */
 interface Shared {
   tokens: Map<string, Token>
-  /** Names that a `forRoot` or `forRootAsync` has given. */
+  /**
+   * Names that a `forRoot` or `forRootAsync` has given. They stay when an application closes: most are given once, where
+   * a module class is declared, from which any number of applications is made.
+   */
   names: Set<string>
 }
 
