@@ -39,8 +39,9 @@ export const CONTENDERS = {
   groupmq: { ...queue, excludes: true, orders: true, about: 'a queue with one group for each chat' },
 }
 
-/** Stops a measurement in which a contender did what it claims never to do. */
-export function hold(name, { overlaps, disorders }) {
+/** Stops a measurement in which a contender did what it claims never to do, or not everything was looked at. */
+export function hold(name, { overlaps, disorders, unjudged }) {
+  if (unjudged > 0) throw new Error(`${name}: the oracle had no room to note ${unjudged} turns; give it more`)
   const { excludes, orders } = CONTENDERS[name]
   if (excludes && overlaps > 0) throw new Error(`${name}: ${overlaps} overlapping turns`)
   if (orders && disorders > 0) throw new Error(`${name}: ${disorders} turns out of order`)

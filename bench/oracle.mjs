@@ -11,15 +11,25 @@ export const NOTE = 5
 export class Notes {
   #numbers = new Float64Array(NOTE * 3_000_000)
   #length = 0
+  #dropped = 0
 
   add(chat, source, order, from, to) {
-    if (this.#length + NOTE > this.#numbers.length) return
+    if (this.#length + NOTE > this.#numbers.length) {
+      this.#dropped += 1
+      return
+    }
     this.#numbers.set([chat, source, order, from, to], this.#length)
     this.#length += NOTE
   }
 
   clear() {
     this.#length = 0
+    this.#dropped = 0
+  }
+
+  /** Turns that found no room: nobody judged them. */
+  get dropped() {
+    return this.#dropped
   }
 
   /** To be sent to the process that judges. */

@@ -49,6 +49,7 @@ const turns = await run(began + job.ms)
 const tookMs = performance.now() - began
 const used = process.cpuUsage(cpu)
 await contender.stop()
-process.send({ turns, tookMs, cpuUs: used.user + used.system, notes: notes.taken() }, () =>
-  process.disconnect(),
+process.send(
+  { turns, tookMs, cpuUs: used.user + used.system, notes: notes.taken(), dropped: notes.dropped },
+  () => process.disconnect(),
 )

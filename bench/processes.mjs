@@ -65,6 +65,7 @@ export async function measureTurns(server, job, processes = 2) {
     clientUs: results.reduce((sum, one) => sum + one.cpuUs, 0) / turns,
     scriptCalls: (after.scripts - before.scripts) / turns,
     notes,
+    unjudged: results.reduce((sum, one) => sum + one.dropped, 0),
     ...judge(notes),
   }
 }

@@ -53,7 +53,13 @@ await pause(job.ms)
 over = true
 const tookMs = performance.now() - began
 const used = process.cpuUsage(cpu)
-const result = { turns: handled, tookMs, cpuUs: used.user + used.system, notes: notes.taken() }
+const result = {
+  turns: handled,
+  tookMs,
+  cpuUs: used.user + used.system,
+  notes: notes.taken(),
+  dropped: notes.dropped,
+}
 process.send(result)
 await contender.stop()
 process.disconnect()

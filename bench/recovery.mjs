@@ -2,9 +2,11 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { idleCalls } from './idle-memory.mjs'
 import { launch } from './processes.mjs'
+import { randomFrom } from './random.mjs'
 import { spread } from './statistics.mjs'
 
 const LEASE_MS = 5000
+const SEED = 12_345
 
 export async function idle({ server, record }) {
   const calls = []
@@ -26,9 +28,10 @@ export async function idle({ server, record }) {
 export async function recovery({ server, record, rounds }) {
   const late = { alone: [], behindDead: [] }
   const early = []
+  const random = randomFrom(SEED)
   for (let round = 0; round < Math.min(rounds, 5); round += 1) {
     for (const kind of ['alone', 'behindDead']) {
-      const { tookMs, left } = await killHolder(server, kind)
+      const { tookMs, left } = await killHolder(server, kind, random)
       late[kind].push(tookMs / LEASE_MS)
       early.push(tookMs - left)
     }
@@ -43,7 +46,7 @@ export async function recovery({ server, record, rounds }) {
 }
 
 /** @returns how long after the kill the next one had the turn, and how long the dead session still lived. */
-async function killHolder(server, kind) {
+async function killHolder(server, kind, random) {
   await server.admin.flushall()
   const job = { port: server.port, prefix: 'e', leaseMs: LEASE_MS, chats: 1 }
   const holder = launch('holding-process.mjs', { ...job, replica: 'holder' })
@@ -52,7 +55,7 @@ async function killHolder(server, kind) {
   await dead.next('queued')
   const waiter = launch('holding-process.mjs', { ...job, replica: 'waiter' })
   await waiter.next('queued')
-  await pause(Math.random() * 2000)
+  await pause(random() * 2000)
   if (kind === 'behindDead') dead.child.kill('SIGKILL')
   const left = await server.admin.pttl(`e:{0}:s:${incarnation}`)
   const killed = Number(process.hrtime.bigint() / 1000n)

@@ -66,8 +66,17 @@ async function measure(clone, env) {
     note('first answer in the web chat')
     return performance.now() - begun
   } finally {
-    if (demo.pid !== undefined && demo.exitCode === null) process.kill(-demo.pid, 'SIGTERM')
+    if (demo.pid !== undefined && demo.exitCode === null && demo.signalCode === null) endGroup(demo.pid)
     await ended
+  }
+}
+
+/** @param {number} pid of a group that may have ended by now: that must not hide what went wrong before. */
+function endGroup(pid) {
+  try {
+    process.kill(-pid, 'SIGTERM')
+  } catch (error) {
+    if (/** @type {NodeJS.ErrnoException} */ (error).code !== 'ESRCH') throw error
   }
 }
 
