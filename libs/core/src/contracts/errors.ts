@@ -155,7 +155,7 @@ export class ConfigError extends BotmeshError<{
     details: { option: string; value?: unknown; accepted?: string; owner?: string },
     cause?: unknown,
   ) {
-    super(typeof message === 'string' ? message : message(called(details)), details, { cause })
+    super(typeof message === 'string' ? message : message(called(details)), { ...details }, { cause })
     this.#wording = typeof message === 'string' ? undefined : message
   }
 
