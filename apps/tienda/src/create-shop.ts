@@ -6,7 +6,7 @@ import type { NestExpressApplication } from '@nestjs/platform-express'
 import { MemoryStore, systemRandom, type Coordinator, type Store } from '@botmesh/core'
 import type { BaileysProvider } from '@botmesh/baileys'
 import { createLogger, NestLines } from './logging/pino-logger.js'
-import type { InProcessMesh, ShopOptions } from './settings.js'
+import { checkPairing, type InProcessMesh, type ShopOptions } from './settings.js'
 import { ShopModule } from './shop.module.js'
 
 /** What replicas of one process share where there is no Redis: made once, passed to each. */
@@ -28,6 +28,7 @@ const DEFAULT_LEASE_MS = 5000
 
 /** @throws ConfigError for what cannot work; CoordinationUnavailableError if Redis does not answer. */
 export async function createShop(options: ShopOptions = {}): Promise<Shop> {
+  checkPairing(options)
   const replicaId = options.replicaId ?? systemRandom.uuid().slice(0, 8)
   const logger = createLogger({
     replica: replicaId,

@@ -57,7 +57,10 @@ export interface ShopOptions {
   whatsapp?: WhatsAppSettings
   telegram?: TelegramSettings
   whatsappWeb?: WhatsAppWebSettings
-  /** Who knows it may see the pairing page, `/pairing`; without one there is no such page. */
+  /**
+   * Who knows it may see the pairing page, `/pairing`; without one there is no such page. 16 characters or more; only
+   * with `whatsappWeb`.
+   */
   pairingPassword?: string
   /** `ready`: standbys of an exclusive transport count as ready, as a rolling deploy needs it. Default `not-ready`. */
   healthStandby?: 'ready' | 'not-ready'
@@ -65,6 +68,31 @@ export interface ShopOptions {
   logLevel?: string
   /** Readable instead of JSON. Default: if standard output is a terminal. */
   prettyLogs?: boolean
+}
+
+const PASSWORD_LENGTH = 16
+
+/**
+ * Whoever sees the pairing page can pair a phone with the shop: no password that one could guess. One for a page that
+ * does not exist is a mistake, as half of a transport's settings is.
+ * @param password how whoever runs the shop calls the password; `transport`: what configures WhatsApp Web.
+ * @throws ConfigError
+ */
+export function checkPairing(
+  { pairingPassword, whatsappWeb }: { [K in 'pairingPassword' | 'whatsappWeb']?: ShopOptions[K] | undefined },
+  password = 'pairingPassword',
+  transport = 'whatsappWeb',
+): void {
+  if (pairingPassword === undefined) return
+  if (pairingPassword.length < PASSWORD_LENGTH) {
+    const accepted = `${PASSWORD_LENGTH} characters or more`
+    throw new ConfigError(`${password} is too short; accepted: ${accepted}.`, { option: password, accepted })
+  }
+  if (whatsappWeb !== undefined) return
+  throw new ConfigError(
+    `${password} is given, but there is nothing to pair: ${transport} is missing. Configure WhatsApp Web, or leave ${password} out.`,
+    { option: transport },
+  )
 }
 
 type Env = Readonly<Record<string, string | undefined>>
@@ -78,6 +106,9 @@ export function settingsFrom(env: Env): ShopOptions {
     verifyToken: 'WHATSAPP_VERIFY_TOKEN',
   })
   const telegram = telegramFrom(env)
+  const whatsappWeb = whatsappWebFrom(env)
+  const pairingPassword = text(env, 'PAIRING_PASSWORD')
+  checkPairing({ pairingPassword, whatsappWeb }, 'PAIRING_PASSWORD', 'WHATSAPP_WEB_SESSION')
   return {
     port: portOf(text(env, 'PORT') ?? '3000'),
     ...optional('host', text(env, 'HOST')),
@@ -92,8 +123,8 @@ export function settingsFrom(env: Env): ShopOptions {
       ? {}
       : { whatsapp: { ...whatsapp, ...optional('graphUrl', text(env, 'WHATSAPP_GRAPH_URL')) } }),
     ...optional('telegram', telegram),
-    ...optional('whatsappWeb', whatsappWebFrom(env)),
-    ...optional('pairingPassword', passwordFrom(env)),
+    ...optional('whatsappWeb', whatsappWeb),
+    ...optional('pairingPassword', pairingPassword),
     ...optional('healthStandby', standby(env)),
   }
 }
@@ -134,16 +165,6 @@ function whatsappWebFrom(env: Env): WhatsAppWebSettings | undefined {
     ...optional('pairingPhone', text(env, 'WHATSAPP_WEB_PHONE')),
     ...optional('waWebSocketUrl', text(env, 'WHATSAPP_WEB_URL')),
   }
-}
-
-/** Whoever sees the page can pair a phone with the shop: no password that one could guess. */
-function passwordFrom(env: Env): string | undefined {
-  const password = text(env, 'PAIRING_PASSWORD')
-  if (password === undefined || password.length >= 16) return password
-  throw new ConfigError('PAIRING_PASSWORD is too short; accepted: 16 characters or more.', {
-    option: 'PAIRING_PASSWORD',
-    accepted: '16 characters or more',
-  })
 }
 
 function standby(env: Env): 'ready' | 'not-ready' | undefined {

@@ -2,7 +2,7 @@
 import { Global, Module, type DynamicModule } from '@nestjs/common'
 import { EventEmitterModule } from '@nestjs/event-emitter'
 import { ScheduleModule } from '@nestjs/schedule'
-import type { Coordinator, Provider, Store } from '@botmesh/core'
+import { systemClock, type Coordinator, type Provider, type Store } from '@botmesh/core'
 import type { BaileysProvider } from '@botmesh/baileys'
 import { MetaProvider } from '@botmesh/meta'
 import { BotmeshModule, DEFAULT_BOT, type BotmeshModuleOptions } from '@botmesh/nestjs'
@@ -17,7 +17,7 @@ import { StockReport } from './jobs/stock-report.js'
 import { ChatLog } from './logging/chat-log.js'
 import { botLines, PINO } from './logging/pino-logger.js'
 import { Orders } from './orders.js'
-import { PAIRED_BOT, PairingBoard } from './pairing/pairing-board.js'
+import { PAIRED_BOT, PAIRING_CLOCK, PairingBoard } from './pairing/pairing-board.js'
 import { PairingController } from './pairing/pairing.controller.js'
 import { PAIRING_PASSWORD } from './pairing/pairing.guard.js'
 import type { ShopOptions } from './settings.js'
@@ -47,7 +47,11 @@ export class ShopModule {
       controllers: hasPairingPage(parts) ? [PairingController] : [],
       providers: [
         ...(hasPairingPage(parts)
-          ? [{ provide: PAIRING_PASSWORD, useValue: parts.options.pairingPassword }, PairingBoard]
+          ? [
+              { provide: PAIRING_PASSWORD, useValue: parts.options.pairingPassword },
+              { provide: PAIRING_CLOCK, useValue: systemClock },
+              PairingBoard,
+            ]
           : []),
         { provide: PINO, useValue: parts.logger },
         Catalogue,

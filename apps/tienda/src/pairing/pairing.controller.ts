@@ -6,9 +6,6 @@ import { PairingGuard } from './pairing.guard.js'
 import { PANEL_SCRIPT, PANEL_STYLE, pageOf, panelOf, type Panel } from './pairing-page.js'
 import { languageOfBrowser, pairingTexts } from './pairing-texts.js'
 
-const POLICY =
-  "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-
 @Controller('pairing')
 @UseGuards(PairingGuard)
 export class PairingController {
@@ -16,9 +13,6 @@ export class PairingController {
 
   @Get()
   @Header('content-type', 'text/html; charset=utf-8')
-  @Header('content-security-policy', POLICY)
-  @Header('referrer-policy', 'no-referrer')
-  @Header('cache-control', 'no-store')
   async page(@Query('lang') lang?: string, @Headers('accept-language') accepted?: string): Promise<string> {
     const language = languageOf(lang, accepted)
     const texts = pairingTexts(language)
@@ -26,7 +20,6 @@ export class PairingController {
   }
 
   @Get('state')
-  @Header('cache-control', 'no-store')
   async state(@Query('lang') lang?: string, @Headers('accept-language') accepted?: string): Promise<Panel> {
     return panelOf(await this.board.current(), pairingTexts(languageOf(lang, accepted)))
   }
