@@ -2,19 +2,18 @@
  * What WhatsApp has delivered over one connection and the bot has not taken yet, by number and by size. While the bot
  * refuses a message, everything behind it waits in this process: there is an end to that.
  */
-const MOST_MESSAGES = 1000
-const MOST_BYTES = 8 * 1024 * 1024
+export interface BacklogLimit {
+  messages: number
+  bytes: number
+}
+
+export const DEFAULT_BACKLOG: BacklogLimit = { messages: 1000, bytes: 8 * 1024 * 1024 }
 
 export class Backlog {
   private readonly sizes = new Map<object, number>()
   private total = 0
 
-  constructor(
-    private readonly most: { messages: number; bytes: number } = {
-      messages: MOST_MESSAGES,
-      bytes: MOST_BYTES,
-    },
-  ) {}
+  constructor(private readonly most: BacklogLimit) {}
 
   /** @param item its identity; adding it again changes nothing. */
   add(item: object, bytes: number): void {

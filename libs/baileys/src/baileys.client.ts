@@ -6,7 +6,7 @@
  * way to a new socket goes through `connect`, which checks that, and a timer that fires late meets it there
  * (scenario 20). Events of any socket but the current one are ignored.
  */
-import type { BinaryNode, ConnectionState, WAMessage, WASocket } from '@whiskeysockets/baileys'
+import type { ConnectionState, WAMessage, WASocket } from '@whiskeysockets/baileys'
 import {
   Backoff,
   ProviderError,
@@ -16,6 +16,7 @@ import {
   type Timer,
 } from '@botmesh/core'
 import { AcceptGate } from './accept-gate.js'
+import { keepArrivalOrder } from './arrival-order.js'
 import type { AuthState } from './auth-state.js'
 import { Backlog } from './backlog.js'
 import { closePolicy, codeOf } from './close-codes.js'
@@ -26,7 +27,7 @@ import { parseInbound } from './parse-inbound.js'
 import { printPairingCode, printQrCode } from './qr-code.js'
 import { RecentMessages } from './recent-messages.js'
 import type { SessionRecords } from './session-storage.js'
-import { CLOSE_GRACE_MS, closeSocket, dropQuestions } from './socket-end.js'
+import { closeGrace, closeSocket, dropQuestions } from './socket-end.js'
 
 const FIRST_PAUSE_MS = 1000
 const LONGEST_PAUSE_MS = 60_000
@@ -45,7 +46,7 @@ export class BaileysClient {
   private retiring: Promise<void> | undefined
   private readonly backoff: Backoff
   private readonly inbound: InboundQueue
-  private backlog = new Backlog()
+  private backlog: Backlog
   /** Ids that went through the gate: Baileys tells of them once more. */
   private readonly passed = new RecentMessages<true>(REMEMBERED)
 
@@ -57,6 +58,7 @@ export class BaileysClient {
     private readonly auth: AuthState,
     private readonly sink: ProviderSink,
   ) {
+    this.backlog = new Backlog(options.backlog)
     this.backoff = new Backoff(sink.random, FIRST_PAUSE_MS, LONGEST_PAUSE_MS)
     this.inbound = new InboundQueue(id, sink, () => this.checkBacklog())
     auth.watch({ lost: (error) => this.onLost(error), failed: (error) => sink.error(error) })
@@ -72,7 +74,7 @@ export class BaileysClient {
     this.sink.state({ status: 'connecting' })
     this.auth.forgetUnfinishedPairing()
     let socket: WASocket
-    const gate = this.makeGate(() => socket, (this.backlog = new Backlog()))
+    const gate = this.makeGate(() => socket, (this.backlog = new Backlog(this.options.backlog)))
     try {
       socket = this.library.makeWASocket(this.config(gate))
     } catch (error) {
@@ -80,7 +82,7 @@ export class BaileysClient {
       return this.reconnect('not-made')
     }
     this.socket = socket
-    socket.ws.prependListener('CB:message', (stanza: BinaryNode) => {
+    keepArrivalOrder(socket.ws, (stanza) => {
       gate.note(stanza)
       if (socket === this.socket) this.checkBacklog()
     })
@@ -104,7 +106,8 @@ export class BaileysClient {
     if (socket !== undefined) this.closing = closeSocket(socket, this.sink, this.id)
     await this.closing
     this.auth.seal()
-    await Promise.race([this.inbound.close(), this.graceOver()])
+    // A runtime that does not answer must not hold up a stop: what it has not accepted comes again.
+    await Promise.race([this.inbound.close(), closeGrace(this.sink.clock)])
     await this.retiring
     await this.records.close()
   }
@@ -285,13 +288,6 @@ export class BaileysClient {
     }
     this.received.add(message.id, received)
     return message
-  }
-
-  /** A runtime that does not answer must not hold up a stop: what it has not accepted comes again. */
-  private graceOver(): Promise<void> {
-    return new Promise((resolve) => {
-      this.sink.clock.setTimeout(resolve, CLOSE_GRACE_MS, { background: true })
-    })
   }
 
   private failure(message: string, reason: string, final: boolean, cause: unknown): ProviderError {

@@ -1,6 +1,7 @@
 /** Options of the WhatsApp Web transport, checked at construction. */
 import { ConfigError, describeValue, parseDuration, refuseUnknownOptions, requireText } from '@botmesh/core'
 import type { Duration } from '@botmesh/core'
+import { DEFAULT_BACKLOG, type BacklogLimit } from './backlog.js'
 import { FolderStorage } from './folder-storage.js'
 import type { SessionStore } from './session-rows.js'
 import type { SessionStorage } from './session-storage.js'
@@ -32,6 +33,11 @@ export interface BaileysOptions {
   offlineMaxAge?: Duration
   /** How long to wait for WhatsApp's acknowledgement of a send before its fate counts as unknown. Default `'20s'`. */
   ackTimeout?: Duration
+  /**
+   * How much may wait in this process behind a message that the bot refuses, before it disconnects until that one is
+   * settled. Default 1000 messages, 8 MiB.
+   */
+  backlog?: { messages?: number; bytes?: number }
   /** Another server than WhatsApp's: tests, a proxy. */
   waWebSocketUrl?: string
   /** Passed to Baileys as they are and over what is set here (`version`, `browser`, `agent`, …); not `auth`. */
@@ -62,6 +68,7 @@ export interface CheckedOptions {
   afterLogout: 'pair-again' | 'keep'
   offlineMaxAgeMs: number
   ackTimeoutMs: number
+  backlog: BacklogLimit
   waWebSocketUrl: string | undefined
   socketOptions: Record<string, unknown>
   logger: BaileysLogger
@@ -77,6 +84,7 @@ const KNOWN = [
   'afterLogout',
   'offlineMaxAge',
   'ackTimeout',
+  'backlog',
   'waWebSocketUrl',
   'socketOptions',
   'logger',
@@ -107,6 +115,7 @@ export function checkOptions(options: BaileysOptions): CheckedOptions {
     afterLogout,
     offlineMaxAgeMs: parseDuration('offlineMaxAge', options.offlineMaxAge ?? '24h'),
     ackTimeoutMs: parseDuration('ackTimeout', options.ackTimeout ?? '20s', { minMs: 10 }),
+    backlog: checkBacklog(options.backlog),
     waWebSocketUrl,
     socketOptions,
     logger: options.logger ?? SILENT,
@@ -124,6 +133,16 @@ function storageOf({ storage, store, folder }: BaileysOptions): SessionStorage {
     throw wrong('store', 'no store', 'the store of the bot, such as `new RedisStore({ url })`')
   }
   return new StoreStorage(store, path === undefined ? {} : { importFrom: path })
+}
+
+function checkBacklog(given: BaileysOptions['backlog'] = {}): BacklogLimit {
+  refuseUnknownOptions('BaileysProvider.backlog', given, ['messages', 'bytes'])
+  const limit = { ...DEFAULT_BACKLOG, ...given }
+  for (const [name, value] of Object.entries(limit)) {
+    if (!Number.isSafeInteger(value) || value < 1)
+      throw wrong(`backlog.${name}`, value, 'a whole number from 1')
+  }
+  return limit
 }
 
 function checkSession(value: unknown): string {

@@ -1,9 +1,15 @@
 /** The end of a socket of Baileys', which by itself may take half a minute. */
 import type { WASocket } from '@whiskeysockets/baileys'
-import type { ProviderSink } from '@botmesh/core'
+import type { Clock, ProviderSink } from '@botmesh/core'
 
 /** How long the other side may take to agree. */
-export const CLOSE_GRACE_MS = 2000
+const CLOSE_GRACE_MS = 2000
+
+export function closeGrace(clock: Clock): Promise<void> {
+  return new Promise((resolve) => {
+    clock.setTimeout(resolve, CLOSE_GRACE_MS, { background: true })
+  })
+}
 
 /** Asks the socket to close and, if the other side does not answer, cuts it. Never rejects. */
 export async function closeSocket(

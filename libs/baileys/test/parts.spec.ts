@@ -300,6 +300,7 @@ describe('parts', () => {
     ['a phone with a plus', { session: 'x', pairingPhone: '+521' }, '"pairingPhone"'],
     ['an address that is no WebSocket', { session: 'x', waWebSocketUrl: 'http://x' }, '"waWebSocketUrl"'],
     ['auth of one’s own', { session: 'x', socketOptions: { auth: {} } }, '"socketOptions.auth"'],
+    ['an empty backlog', { session: 'x', backlog: { bytes: 0 } }, '"backlog.bytes"'],
     ['an unknown choice', { session: 'x', afterLogout: 'cry' }, '"afterLogout"'],
   ])('%s is a ConfigError that names it', (_name, options, text) => {
     const make = () => new BaileysProvider(options as BaileysOptions)
