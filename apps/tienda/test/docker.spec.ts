@@ -181,7 +181,13 @@ const deployment = z.object({
         securityContext: z.object({ runAsNonRoot: z.literal(true) }),
         containers: z.tuple([
           z.object({
-            env: z.array(z.object({ name: z.string(), value: z.string().optional() })),
+            env: z.array(
+              z.object({
+                name: z.string(),
+                value: z.string().optional(),
+                valueFrom: z.record(z.string(), z.unknown()).optional(),
+              }),
+            ),
             lifecycle: z
               .object({ preStop: z.object({ exec: z.object({ command: z.array(z.string()) }) }) })
               .optional(),
@@ -226,6 +232,35 @@ describe('O1: Kubernetes', () => {
       spec.template.spec.containers[0].env.map(({ name, value }) => [name, value]),
     )
     expect(settingsFrom(env).healthStandby).toBe('ready')
+  })
+})
+
+describe('Z9: where WhatsApp Web is configured, the pairing page gets its password from outside', () => {
+  it('Compose: from the environment, absent by default', () => {
+    const { environment = {} } = composeFile.parse(parse(read('docker/compose.yaml'))).services.bot ?? {}
+    expect(environment['WHATSAPP_WEB_SESSION']).toBeDefined()
+    expect(environment['PAIRING_PASSWORD']).toBe('${PAIRING_PASSWORD:-}')
+  })
+
+  it('Kubernetes: from the secret, which names it; the manifest has no value', () => {
+    const found = manifests('leader-standby-bot.yaml').find((one) => one.kind === 'Deployment')
+    const [{ env }] = deployment.parse(found).spec.template.spec.containers
+    expect(env.map(({ name }) => name)).toContain('WHATSAPP_WEB_SESSION')
+    const secretKeyRef = { name: 'tienda', key: 'PAIRING_PASSWORD', optional: true }
+    expect(env.find(({ name }) => name === 'PAIRING_PASSWORD')).toEqual({
+      name: 'PAIRING_PASSWORD',
+      valueFrom: { secretKeyRef },
+    })
+    const secret = z
+      .tuple([
+        z.object({
+          metadata: z.object({ name: z.literal('tienda') }),
+          stringData: z.record(z.string(), z.string()),
+        }),
+      ])
+      .parse(manifests('secret.example.yaml'))
+    expect(() => settingsFrom(secret[0].stringData)).not.toThrow()
+    expect(Object.keys(secret[0].stringData)).toContain(secretKeyRef.key)
   })
 })
 

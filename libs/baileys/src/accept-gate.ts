@@ -17,6 +17,7 @@ import type {
 } from '@whiskeysockets/baileys'
 import type { Backlog } from './backlog.js'
 import type { Library } from './library.js'
+import { inSignalQueue } from './signal-queue.js'
 
 type MakeRepository = SocketConfig['makeSignalRepository']
 type Repository = ReturnType<MakeRepository>
@@ -67,12 +68,22 @@ export class AcceptGate {
             return plain
           }, key)
           .finally(() => this.options.backlog.remove(sealed))
+      const queued = <T>(jid: string, run: () => Promise<T>) =>
+        inSignalQueue(inner.jidToSignalProtocolAddress(jid), run)
       const gated: Pick<Repository, 'decryptMessage' | 'decryptGroupMessage'> = {
-        decryptMessage: (opts) => atomically(opts.jid, opts.ciphertext, () => inner.decryptMessage(opts)),
+        decryptMessage: (opts) =>
+          atomically(opts.jid, opts.ciphertext, () => queued(opts.jid, () => inner.decryptMessage(opts))),
         decryptGroupMessage: (opts) =>
           atomically(opts.group, opts.msg, () => inner.decryptGroupMessage(opts)),
       }
-      return { ...inner, ...gated }
+      // Keys before the queue, as above: the other way round the two would wait for each other.
+      const apart: Pick<Repository, 'encryptMessage' | 'injectE2ESession'> = {
+        encryptMessage: (opts) =>
+          keys.transaction(() => queued(opts.jid, () => inner.encryptMessage(opts)), opts.jid),
+        injectE2ESession: (opts) =>
+          keys.transaction(() => queued(opts.jid, () => inner.injectE2ESession(opts)), opts.jid),
+      }
+      return { ...inner, ...gated, ...apart }
     }
   }
 

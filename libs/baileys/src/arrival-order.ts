@@ -8,7 +8,7 @@
 import type { BinaryNode, WASocket } from '@whiskeysockets/baileys'
 
 type Listener = (stanza: BinaryNode) => unknown
-type Events = Pick<WASocket['ws'], 'listeners' | 'off' | 'on'>
+type Events = Pick<WASocket['ws'], 'isOpen' | 'listeners' | 'off' | 'on'>
 
 const MESSAGE = 'CB:message'
 
@@ -23,8 +23,12 @@ export function keepArrivalOrder(ws: Events, arrived: (stanza: BinaryNode) => vo
   ws.on(MESSAGE, (stanza: BinaryNode) => {
     arrived(stanza)
     const message = asLive(stanza)
-    // Baileys reports its own failures; the next message must come to its turn after any.
-    last = last.then(() => Promise.allSettled(listeners.map(async (listener) => listener(message))))
+    last = last.then(() => {
+      // What a closed connection has left is delivered again over the next one.
+      if (!ws.isOpen) return
+      // Baileys reports its own failures; the next message must come to its turn after any.
+      return Promise.allSettled(listeners.map(async (listener) => listener(message)))
+    })
   })
 }
 

@@ -45,11 +45,11 @@ export class AuthState {
     try {
       const creds = JSON.parse(text, library.BufferJSON.reviver) as AuthenticationCreds
       return new AuthState(library, records, logger, creds)
-    } catch (error) {
+    } catch {
+      // Without its cause: a parser quotes what it stumbles over, and here that is keys.
       throw new ProviderError(
         'The credentials of the session are damaged: remove the session and pair again.',
         { provider, reason: 'damaged-credentials', final: true },
-        error,
       )
     }
   }
@@ -97,9 +97,9 @@ export class AuthState {
       if (json === undefined) continue
       try {
         values[id] = this.revive(type, json)
-      } catch (error) {
-        // As if it were not there: the contact's keys are asked for again.
-        this.logger.warn({ err: error, type }, 'whatsapp: a damaged key of the session is ignored')
+      } catch {
+        // As if it were not there: the contact's keys are asked for again. The error would quote the key.
+        this.logger.warn({ type }, 'whatsapp: a damaged key of the session is ignored')
       }
     }
     return values

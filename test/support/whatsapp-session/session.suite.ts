@@ -1,10 +1,11 @@
 /** Z9, end to end on a kind of store: the real client against the double, its session where replicas share it. */
 import { once } from 'node:events'
 import { afterAll, afterEach, beforeEach, describe, expect, it } from '@jest/globals'
-import { importFolder, type BaileysProvider } from '@botmesh/baileys'
+import { importFolder, StoreStorage, type BaileysProvider } from '@botmesh/baileys'
 import { Bench, FencedSink, forgetSeed, isOpen, PHONE } from './bench.js'
 import type { SessionBed, SessionPlace } from './place.js'
 import { ReplicaStore } from './replica-store.js'
+import { SessionSecrets } from './secrets.js'
 
 interface Replica {
   store: ReplicaStore
@@ -27,10 +28,11 @@ export function sessionSuite(place: SessionPlace, limitMs = 60_000): void {
     await bed.close()
   })
 
-  /** One that leads from now on. */
-  async function replica(): Promise<Replica> {
+  /** One that leads from now on. @param secrets learns what is in its session. */
+  async function replica(secrets?: SessionSecrets): Promise<Replica> {
     const store = new ReplicaStore(await bed.store())
-    const provider = bench.provider({ store, folder: undefined })
+    const kept = secrets === undefined ? { store } : { storage: secrets.watching(new StoreStorage(store)) }
+    const provider = bench.provider({ ...kept, folder: undefined })
     return { store, provider, sink: new FencedSink(++fence) }
   }
 
@@ -90,6 +92,28 @@ export function sessionSuite(place: SessionPlace, limitMs = 60_000): void {
       const third = await replica()
       await bench.pair(third.provider, third.sink)
       expect(third.sink.pairings[0]?.kind).toBe('qr')
+    })
+
+    it('no key and no credential is in a log, an event or an error', async () => {
+      const secrets = new SessionSecrets()
+      await paired()
+      const { store, provider, sink } = await replica(secrets)
+      await provider.start(sink, new AbortController().signal)
+      await sink.until(isOpen)
+      await bench.whatsapp.write(bench.ana, PHONE, 'hola')
+      await sink.until(({ messages }) => messages.length === 1)
+      // As often as it tries.
+      for (let n = 1; n <= 3; n++) store.failing.add(store.writes + n)
+      await bench.whatsapp.write(bench.ana, PHONE, 'otra')
+      await sink.until(({ bodies }) => bodies.includes('otra'))
+      await provider.stop()
+      expect(secrets.size).toBeGreaterThan(15)
+      const { messages, states, errors, logs } = sink
+      expect(errors.length).toBeGreaterThan(0)
+      const said = { messages, states, errors, logs }
+      expect(secrets.foundIn(said)).toEqual([])
+      const names = JSON.stringify([logs, errors.map(String), errors])
+      expect(names).not.toMatch(/privKey|private|noiseKey|advSecretKey|"data":"/)
     })
 
     it(
