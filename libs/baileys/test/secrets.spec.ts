@@ -120,7 +120,7 @@ describe('Z9: secrets of the session', () => {
     for (const code of [428, 408, 503, 515]) {
       const states = its.states.length
       bench.whatsapp.streamError(code)
-      await its.until((sink) => sink.states.length > states && isOpen(sink))
+      await its.until((now) => now.states.length > states && isOpen(now))
     }
     bench.whatsapp.drop()
     await its.until(closed)
@@ -154,7 +154,7 @@ describe('Z9: secrets of the session', () => {
   it('a damaged session: credentials cut inside a key, a person’s keys that are no JSON or another’s', async () => {
     await bench.paired()
     const one = provider()
-    const its = await connected(one)
+    await connected(one)
     await bench.whatsapp.write(bench.ana, PHONE, 'hola')
     while (bench.whatsapp.undelivered.length > 0) await once(bench.whatsapp, 'receipt')
     await one.stop()

@@ -95,7 +95,7 @@ function pieces(bytes: Buffer): string[] {
 function wordings(said: unknown): string[] {
   const json = JSON.stringify(said, (_, value: unknown) =>
     value instanceof Error
-      ? { ...value, message: value.message, stack: value.stack, cause: value.cause }
+      ? { ...(value as object), message: value.message, stack: value.stack, cause: value.cause }
       : value,
   )
   const printed = inspect(said, { depth: Infinity, maxArrayLength: null, maxStringLength: null })
