@@ -36,13 +36,8 @@ export class FolderFiles {
   ) {}
 
   /** Undefined: there is none. */
-  async read(record: string): Promise<string | undefined> {
-    try {
-      return await this.disk.readFile(this.at(fileOf(record)), 'utf8')
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
-      throw error
-    }
+  read(record: string): Promise<string | undefined> {
+    return orAbsent(this.disk.readFile(this.at(fileOf(record)), 'utf8'))
   }
 
   /** From here on the changes happen, whoever carries them out. */
@@ -102,12 +97,19 @@ export class FolderFiles {
     return found.sort((a, b) => a.at - b.at)
   }
 
-  /** Every record by the name of its file, with what is noted and not carried out. Changes nothing. */
-  async all(): Promise<Map<string, string>> {
+  /**
+   * Every record by the name of its file, with what is noted and not carried out. Changes nothing.
+   * @returns undefined if there is no such folder. A folder that vanishes meanwhile is a failure like any other.
+   */
+  async all(): Promise<Map<string, string> | undefined> {
+    const names = await orAbsent(this.names())
+    if (names === undefined) return undefined
     const found = new Map<string, string>()
-    const files = (await this.names()).filter((name) => name.endsWith(RECORD))
+    const files = names.filter((name) => name.endsWith(RECORD))
     await inParallel(files, async (file) => {
-      found.set(file.slice(0, -RECORD.length), await this.disk.readFile(this.at(file), 'utf8'))
+      const text = await orAbsent(this.disk.readFile(this.at(file), 'utf8'))
+      // Absent: a record that somebody has removed since.
+      if (text !== undefined) found.set(file.slice(0, -RECORD.length), text)
     })
     for (const { changes } of await this.notes()) {
       for (const [record, text] of changes ?? []) {
@@ -171,6 +173,16 @@ export class FolderFiles {
 
   private temporary(file: string): string {
     return this.at(`${file}.${this.nonce}${TEMPORARY}`)
+  }
+}
+
+/** Undefined: no such file, or folder. */
+async function orAbsent<T>(reading: Promise<T>): Promise<T | undefined> {
+  try {
+    return await reading
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+    throw error
   }
 }
 

@@ -94,7 +94,13 @@ class FolderRecords implements SessionRecords {
       await this.files.note(changes)
     } catch (error) {
       // It may lie there all the same, and must not be found once newer things are written.
-      await this.files.dropNote()
+      await this.files.dropNote().catch((failure: unknown) => {
+        // So it stays in `noted`: whoever opens the folder would carry it out, and this process has to do so too, before
+        // it writes anything newer, and reads it until then.
+        throw new Error(`A batch could not be noted, nor its note be removed again (${String(failure)}).`, {
+          cause: error,
+        })
+      })
       this.noted = undefined
       throw error
     }
@@ -120,13 +126,16 @@ class FolderRecords implements SessionRecords {
   }
 }
 
-/** Every record of a session's folder, by the name of its file; empty if there is no such folder. @throws StoreError */
-export async function readSessionFolder(folder: string, session: string): Promise<Map<string, string>> {
+/** Every record of a session's folder, by the name of its file; empty if there is no such folder. @param disk for tests. @throws StoreError */
+export async function readSessionFolder(
+  folder: string,
+  session: string,
+  disk: Disk = nodeDisk,
+): Promise<Map<string, string>> {
   const path = join(folder, session)
   try {
-    return await new FolderFiles(path, nodeDisk).all()
+    return (await new FolderFiles(path, disk).all()) ?? new Map<string, string>()
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return new Map()
     throw new StoreError(
       `The session folder "${path}" could not be read.`,
       { store: 'FolderStorage', operation: 'import', key: session },

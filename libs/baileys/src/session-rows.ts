@@ -5,10 +5,15 @@
  */
 import { randomUUID } from 'node:crypto'
 import {
+  Backoff,
   ConfigError,
   LeaseLostError,
   StoreError,
+  systemClock,
+  systemRandom,
+  type Clock,
   type FlowCheckpoint,
+  type Random,
   type StateStore,
   type Store,
 } from '@botmesh/core'
@@ -23,8 +28,19 @@ export interface FoundRow {
   revision: string | null
 }
 
-/** How often a write is tried that a former leader's has overtaken: it has a few under way, then it is refused. */
-export const ATTEMPTS = 20
+/** For tests. */
+export interface SessionTime {
+  clock?: Clock
+  random?: Random
+}
+
+/**
+ * How long a write is repeated that others' get in between of. That happens only until the store refuses the former
+ * leader: in one that raises the fence apart from a write at the next attempt, else with the first write that is in.
+ */
+const CONTEST_MS = 15_000
+const FIRST_PAUSE_MS = 2
+const LONGEST_PAUSE_MS = 100
 
 /** @throws ConfigError for a store whose writes cannot be fenced. */
 export function requireFences(store: SessionStore): void {
@@ -37,13 +53,18 @@ export function requireFences(store: SessionStore): void {
 
 export class SessionRows {
   private readonly prefix: string
+  private readonly clock: Clock
+  private readonly random: Random
 
   /** @param fence absent: without coordination, written unconditionally. */
   constructor(
     private readonly store: SessionStore,
     private readonly session: string,
     private readonly fence: number | undefined,
+    { clock = systemClock, random = systemRandom }: SessionTime = {},
   ) {
+    this.clock = clock
+    this.random = random
     this.prefix = `session/baileys/${encodeURIComponent(session)}`
   }
 
@@ -97,15 +118,38 @@ export class SessionRows {
     return this.store.setCheckpointIf!(this.key(name), checkpoint, expected, this.fence)
   }
 
-  /** Writes whatever was there. @throws LeaseLostError if a later leader has. */
+  /** Writes whatever was there. @throws as `replace`. */
   async overwrite(name: string, state: object): Promise<void> {
-    const revision = this.newRevision()
-    for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
+    const read = async () => {
       const found = await this.readOrDamaged(name)
-      const expected = found === null || found === 'damaged' ? null : found.revision
-      if (await this.put(name, state, expected, revision)) return
+      return found === 'damaged' ? null : found
     }
-    throw this.lost()
+    await this.replace(name, read, () => state)
+  }
+
+  /**
+   * Reads a row and writes it anew; again if somebody else wrote in between. Only a later leader's mark makes that a
+   * lost leadership: a former one may write as fast as it likes.
+   * @throws LeaseLostError if a later leader has claimed or written the row. StoreError if others get in between for
+   *   longer than anybody should.
+   */
+  async replace<S extends object>(
+    name: string,
+    read: () => Promise<FoundRow | null>,
+    stateOver: (found: FoundRow | null) => S,
+  ): Promise<{ found: FoundRow | null; state: S; revision: string }> {
+    const revision = this.newRevision()
+    const until = this.clock.monotonic() + CONTEST_MS
+    const pause = new Backoff(this.random, FIRST_PAUSE_MS, LONGEST_PAUSE_MS)
+    for (;;) {
+      const found = await read()
+      if (this.fence !== undefined && fenceOf(found) > this.fence) throw this.lost()
+      const state = stateOver(found)
+      if (await this.put(name, state, found?.revision ?? null, revision)) return { found, state, revision }
+      await this.claim(name)
+      if (this.clock.monotonic() >= until) throw this.contested(name)
+      await pause.wait(this.clock)
+    }
   }
 
   lost(): LeaseLostError {
@@ -113,7 +157,20 @@ export class SessionRows {
     return new LeaseLostError(`provider:baileys:${this.session}`, 'superseded', fence)
   }
 
+  private contested(name: string): StoreError {
+    return new StoreError(
+      `The WhatsApp session "${this.session}" could not be written: others write row "${name}" all the time. Look for a process that writes it without being the leader.`,
+      { store: this.store.kind, operation: 'setCheckpointIf', key: this.key(name) },
+      { retryable: true },
+    )
+  }
+
   private key(name: string): string {
     return `${this.prefix}/${name}`
   }
+}
+
+/** Of whoever wrote the row, as `newRevision` marks it. */
+function fenceOf(found: FoundRow | null): number {
+  return Number.parseInt(found?.revision ?? '0', 10)
 }

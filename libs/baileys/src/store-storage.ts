@@ -11,42 +11,45 @@ import { fileNameOf } from './folder-files.js'
 import { readSessionFolder } from './folder-storage.js'
 import { inParallel } from './in-parallel.js'
 import { nextWrite, readHead, readPage, type SessionHead } from './session-pages.js'
-import { ATTEMPTS, requireFences, SessionRows, type SessionStore } from './session-rows.js'
+import {
+  requireFences,
+  SessionRows,
+  type FoundRow,
+  type SessionStore,
+  type SessionTime,
+} from './session-rows.js'
 import type { SessionRecords, SessionStorage } from './session-storage.js'
 import { WriteBatches } from './write-batches.js'
 
 export class StoreStorage implements SessionStorage {
   /**
    * @param options.importFrom a folder of sessions: one that the store has never seen is taken over from there at its
-   *   first opening. The files stay as they are.
+   *   first opening. The files stay as they are. `options.clock` and `options.random`: for tests.
    * @throws ConfigError for a store without `setCheckpointIf`.
    */
   constructor(
     private readonly store: SessionStore,
-    private readonly options: { importFrom?: string } = {},
+    private readonly options: { importFrom?: string } & SessionTime = {},
   ) {
     requireFences(store)
   }
 
   /** @throws LeaseLostError if a later leader has opened it. StoreError if the store fails, or the head is damaged. */
   async open(session: string, fence?: number): Promise<SessionRecords> {
-    const rows = new SessionRows(this.store, session, fence)
+    const rows = new SessionRows(this.store, session, fence, this.options)
     await rows.claim('head')
-    for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
-      const found = await rows.read('head')
-      const head = found === null ? { pages: {}, tail: {} } : readHead(found.state)
+    const headOver = (row: FoundRow | null): SessionHead => {
+      const head = row === null ? { pages: {}, tail: {} } : readHead(row.state)
       if (head === null) throw damagedHead(this.store.kind, session)
-      const revision = rows.newRevision()
-      // The former leader may get a write in between reading and this.
-      if (!(await rows.put('head', head, found?.revision ?? null, revision))) continue
-      const records = await StoreRecords.load(rows, head, revision)
-      const { importFrom } = this.options
-      if (found === null && importFrom !== undefined) {
-        await records.write(await readSessionFolder(importFrom, session))
-      }
-      return records
+      return head
     }
-    throw rows.lost()
+    const { found, state, revision } = await rows.replace('head', () => rows.read('head'), headOver)
+    const records = await StoreRecords.load(rows, state, revision)
+    const { importFrom } = this.options
+    if (found === null && importFrom !== undefined) {
+      await records.write(await readSessionFolder(importFrom, session))
+    }
+    return records
   }
 }
 

@@ -1,10 +1,13 @@
 /** Scenario 22: a session's folder, whatever call to the disk is the last, or fails. */
+import * as nodeDisk from 'node:fs/promises'
 import { mkdtemp, readdir, readFile, rm, utimes, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { FolderStorage, importFolder, StoreStorage, type SessionRecords } from '@botmesh/baileys'
 import { MemoryStore, StoreError } from '@botmesh/core'
+import type { Disk } from '../src/folder-files.js'
+import { readSessionFolder } from '../src/folder-storage.js'
 import { FaultyDisk, type Fault } from './support/faulty-disk.js'
 
 let folder: string
@@ -22,6 +25,8 @@ const round = (n: number): Map<string, string | null> =>
     [`pre-key-${n - 1}`, null],
   ])
 const names = [...KEPT, 'pre-key-0', 'pre-key-1', 'pre-key-2', 'pre-key-3', 'pre-key-4']
+
+const changed = (name: string, text: string) => new Map([[name, text]])
 
 /** The round that every record is of; anything between two rounds fails the test. */
 async function roundOf(records: SessionRecords): Promise<number> {
@@ -135,6 +140,39 @@ describe('a disk that fails', () => {
     }
   }, 60_000)
 
+  it('scenario 22: a batch that can be neither noted nor taken back: the first failure is told, and the batch comes before the next', async () => {
+    await (await new FolderStorage(folder).open('s')).write(round(1))
+    let broken = true
+    const failing = (name: string, path: unknown) => {
+      if (broken && String(path).endsWith('.botmesh-batch')) throw new Error(`${name} failed`)
+    }
+    const disk: Disk = {
+      ...nodeDisk,
+      // It is done, and says otherwise.
+      rename: async (from, to) => {
+        await nodeDisk.rename(from, to)
+        failing('rename', to)
+      },
+      rm: async (path, options) => {
+        failing('rm', path)
+        await nodeDisk.rm(path, options)
+      },
+    }
+    const records = await new FolderStorage(folder, disk).open('s')
+    const refusal = await records.write(round(2)).catch((error: unknown) => error)
+    expect(refusal).toBeInstanceOf(StoreError)
+    expect(refusal).toMatchObject({
+      cause: { message: expect.stringContaining('rm failed'), cause: { message: 'rename failed' } },
+    })
+    expect(await roundOf(records)).toBe(2)
+    broken = false
+    await records.write(changed('pre-key-2', 'newer'))
+    const expected = new Map([...round(2)].filter(([, text]) => text !== null))
+    expect(await (await new FolderStorage(folder).open('s')).read(names)).toEqual(
+      expected.set('pre-key-2', 'newer'),
+    )
+  })
+
   it('a note that cannot be read is put aside and named; what it was about stays as it was', async () => {
     await (await new FolderStorage(folder).open('s')).write(round(1))
     await writeFile(join(folder, 's', 'x.botmesh-batch'), '{"creds":')
@@ -155,5 +193,34 @@ describe('a disk that fails', () => {
     await Promise.all(left.map((name) => utimes(join(folder, 's', name), 0, 0)))
     await new FolderStorage(folder).open('s')
     expect((await readdir(join(folder, 's'))).filter((name) => !name.endsWith('.json'))).toEqual([])
+  })
+})
+
+describe('scenario 22: a folder that changes while it is read for an import', () => {
+  /** `vanish` runs after the folder was listed. */
+  const changing = (vanish: () => Promise<void>): Disk => {
+    let listed = false
+    return {
+      ...nodeDisk,
+      readdir: (async (path: string) => {
+        const found = await nodeDisk.readdir(path)
+        if (!listed) await vanish()
+        listed = true
+        return found
+      }) as unknown as Disk['readdir'],
+    }
+  }
+
+  it('a record that is removed meanwhile is left out; the others are there', async () => {
+    await (await new FolderStorage(folder).open('s')).write(round(1))
+    const disk = changing(() => rm(join(folder, 's', 'pre-key-1.json')))
+    expect([...(await readSessionFolder(folder, 's', disk)).keys()].sort()).toEqual([...KEPT].sort())
+  })
+
+  it('a folder that is removed meanwhile is a failure, not a session that was never paired', async () => {
+    await (await new FolderStorage(folder).open('s')).write(round(1))
+    const disk = changing(() => rm(join(folder, 's'), { recursive: true }))
+    await expect(readSessionFolder(folder, 's', disk)).rejects.toBeInstanceOf(StoreError)
+    expect(await readSessionFolder(folder, 's')).toEqual(new Map())
   })
 })

@@ -1,7 +1,7 @@
 /** Z9: a session in a store, on memory; how it lies there. The other stores: test/conformance/whatsapp-session. */
 import { beforeEach, describe, expect, it } from '@jest/globals'
-import { ConfigError, MemoryStore } from '@botmesh/core'
-import { BaileysProvider, StoreStorage } from '@botmesh/baileys'
+import { ConfigError, LeaseLostError, MemoryStore, StoreError, systemClock, type Clock } from '@botmesh/core'
+import { BaileysProvider, StoreStorage, type SessionStore } from '@botmesh/baileys'
 import { nextWrite, PAGES, pageOf, TAIL_LIMIT } from '../src/session-pages.js'
 import { memoryPlace } from '../../../test/support/whatsapp-session/place.js'
 import {
@@ -12,6 +12,63 @@ import {
 } from '../../../test/support/whatsapp-session/storage.suite.js'
 
 storageSuite(memoryPlace)
+
+describe('K2: writes of others that get in between', () => {
+  /** Pauses take no time, and a second passes for this clock with each. */
+  function leapingClock(): Clock & { pauses: number } {
+    const clock = {
+      ...systemClock,
+      pauses: 0,
+      monotonic: () => clock.pauses * 1000,
+      setTimeout: (fn: () => void) => {
+        clock.pauses += 1
+        return systemClock.setTimeout(fn, 0)
+      },
+    }
+    return clock
+  }
+
+  /** Raises fences only with a write, and somebody with `fence` writes before each of the first `times` of others. */
+  function contested(shared: MemoryStore, fence: number, times: number): SessionStore {
+    let written = 0
+    return {
+      kind: 'memory',
+      getCheckpoint: (key) => shared.getCheckpoint(key),
+      setCheckpoint: (key, checkpoint) => shared.setCheckpoint(key, checkpoint),
+      setCheckpointIf: async (key, checkpoint, expected, own) => {
+        if (written < times) {
+          const theirs = { ...checkpoint, revision: `${fence}:theirs-${++written}` }
+          expect(await shared.setCheckpointIf(key, theirs, expected, fence)).toBe(true)
+        }
+        return shared.setCheckpointIf(key, checkpoint, expected, own)
+      },
+    }
+  }
+
+  it('a former leader’s: the leadership is not lost by their number, however many', async () => {
+    const shared = new MemoryStore()
+    const clock: Clock = { ...leapingClock(), monotonic: () => 0 }
+    const records = await new StoreStorage(contested(shared, 5, 200), { clock }).open('tienda', 6)
+    await records.write(changes({ creds: '1' }))
+    expect((await (await new StoreStorage(shared).open('tienda', 7)).read(['creds'])).get('creds')).toBe('1')
+  })
+
+  it('a former leader’s without end: an error that says so and may be tried again, once the time is over', async () => {
+    const clock = leapingClock()
+    const storage = new StoreStorage(contested(new MemoryStore(), 5, Infinity), { clock })
+    const refusal = await storage.open('tienda', 6).catch((error: unknown) => error)
+    expect(refusal).toBeInstanceOf(StoreError)
+    expect(refusal).toMatchObject({ retryable: true, message: expect.stringContaining('all the time') })
+    expect(clock.pauses).toBe(15)
+  })
+
+  it('a later leader’s: lost at once', async () => {
+    const clock = leapingClock()
+    const storage = new StoreStorage(contested(new MemoryStore(), 7, 1), { clock })
+    await expect(storage.open('tienda', 6)).rejects.toBeInstanceOf(LeaseLostError)
+    expect(clock.pauses).toBe(1)
+  })
+})
 
 describe('how it lies there', () => {
   let shared: MemoryStore
