@@ -28,7 +28,9 @@ describe('options', () => {
     const make = () => new WebchatProvider({ secret: 'hunter2' })
     expect(make).toThrow(expect.objectContaining({ message: expect.not.stringContaining('hunter2') }))
     expect(make).toThrow(
-      expect.objectContaining({ details: { option: 'secret', accepted: expect.anything() } }),
+      expect.objectContaining({
+        details: { option: 'secret', accepted: expect.anything(), owner: 'WebchatProvider' },
+      }),
     )
     expect(new WebchatProvider().id).toBe('webchat:default')
   })
