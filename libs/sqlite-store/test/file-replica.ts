@@ -1,4 +1,5 @@
 /** A process that opens a SQLite file when it is told to, and works on it until it is killed. */
+import type { ConfigError } from '@botmesh/core'
 import { chainOfCommits } from '@botmesh/sql-store/testing'
 import { onCommand, tell } from '../../../test/support/replica-side.js'
 import { SQLiteStore } from '../src/index.js'
@@ -14,8 +15,19 @@ async function count(times: number): Promise<void> {
   tell('counted')
 }
 
+/** As a user whom the file is closed to; one who is not root already is somebody like that. */
+async function openAsNobody(): Promise<void> {
+  if (process.getuid?.() === 0) process.seteuid?.(65_534)
+  await store.open().then(
+    () => tell('up'),
+    (error: ConfigError) =>
+      tell('refused', { error: { code: error.code, message: error.message, details: error.details } }),
+  )
+}
+
 onCommand((command) => {
   if (command['do'] === 'open') void store.open().then(() => tell('up'))
+  else if (command['do'] === 'open-as-nobody') void openAsNobody()
   else if (command['do'] === 'count') void count(Number(command['times']))
   else void chainOfCommits(store, 'k', 7, 100_000, (n) => tell('committed', { n }))
 })
