@@ -11,7 +11,7 @@ import { median, quantile, spread } from './statistics.mjs'
 const RIVALS = ['redis-semaphore', 'redlock', 'redlock-universal', 'groupmq']
 
 export async function handOff(run) {
-  const { server, record, rounds } = run
+  const { record, rounds } = run
   const found = new Map(['raw-push', 'botmesh', ...RIVALS].map((name) => [name, { medians: [], p99s: [] }]))
   const add = (name, times) => {
     // Where the other process is as good as never next, there is nothing to say of hand-offs.
