@@ -15,22 +15,16 @@ import type {
   SocketConfig,
   WAMessage,
 } from '@whiskeysockets/baileys'
-import type { Backlog } from './backlog.js'
 import type { Library } from './library.js'
 import { inSignalQueue } from './signal-queue.js'
 
 type MakeRepository = SocketConfig['makeSignalRepository']
 type Repository = ReturnType<MakeRepository>
 
-/** Kinds of sealed content that go through the repository. */
-const DECRYPTED = new Set(['pkmsg', 'msg', 'skmsg'])
-
 export interface GateOptions {
   library: Library
   /** The account's own addresses, once it is paired. */
   me(): { id: string; lid: string } | undefined
-  /** Counts what has come and is not decided on. */
-  backlog: Backlog
   /** Resolves once the message need not be delivered again; rejects if it must be. */
   accept(message: WAMessage): Promise<void>
 }
@@ -46,11 +40,8 @@ export class AcceptGate {
   /** To be called with each message stanza before Baileys works on it. */
   note(stanza: BinaryNode): void {
     if (!Array.isArray(stanza.content)) return
-    for (const { tag, attrs, content } of stanza.content) {
-      if (tag !== 'enc' || !(content instanceof Uint8Array)) continue
-      this.stanzas.set(content, stanza)
-      // Of any other kind it would not be told that Baileys is done with it.
-      if (DECRYPTED.has(attrs['type'] ?? '')) this.options.backlog.add(content, content.byteLength)
+    for (const { tag, content } of stanza.content) {
+      if (tag === 'enc' && content instanceof Uint8Array) this.stanzas.set(content, stanza)
     }
   }
 
@@ -61,13 +52,11 @@ export class AcceptGate {
       // Baileys gives it so; only the type leaves it open.
       const keys = auth.keys as SignalKeyStoreWithTransaction
       const atomically = (key: string, sealed: Uint8Array, open: () => Promise<Uint8Array>) =>
-        keys
-          .transaction(async () => {
-            const plain = await open()
-            await this.pass(sealed, plain)
-            return plain
-          }, key)
-          .finally(() => this.options.backlog.remove(sealed))
+        keys.transaction(async () => {
+          const plain = await open()
+          await this.pass(sealed, plain)
+          return plain
+        }, key)
       const queued = <T>(jid: string, run: () => Promise<T>) =>
         inSignalQueue(inner.jidToSignalProtocolAddress(jid), run)
       const gated: Pick<Repository, 'decryptMessage' | 'decryptGroupMessage'> = {

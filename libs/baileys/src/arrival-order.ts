@@ -12,22 +12,30 @@ type Events = Pick<WASocket['ws'], 'isOpen' | 'listeners' | 'off' | 'on'>
 
 const MESSAGE = 'CB:message'
 
-/**
- * To be called once for each socket, when Baileys listens to it and before anyone else does.
- * @param arrived told of each stanza at once, before its turn.
- */
-export function keepArrivalOrder(ws: Events, arrived: (stanza: BinaryNode) => void): void {
+export interface ArrivalWatch {
+  /** Baileys acknowledges and drops it: it is handed over at once, without a turn, and nothing is told of it. */
+  isIgnored(stanza: BinaryNode): boolean
+  /** Told of each stanza at once, before its turn. */
+  arrived(stanza: BinaryNode): void
+  /** Baileys is done with it, whatever came of it; always told in the end. */
+  done(stanza: BinaryNode): void
+}
+
+/** To be called once for each socket, when Baileys listens to it and before anyone else does. */
+export function keepArrivalOrder(ws: Events, watch: ArrivalWatch): void {
   const listeners = ws.listeners(MESSAGE) as Listener[]
   for (const listener of listeners) ws.off(MESSAGE, listener)
   let last: Promise<unknown> = Promise.resolve()
+  // Baileys reports its own failures; the next message must come to its turn after any.
+  const handOver = (stanza: BinaryNode) =>
+    Promise.allSettled(listeners.map(async (listener) => listener(stanza)))
   ws.on(MESSAGE, (stanza: BinaryNode) => {
-    arrived(stanza)
-    const message = asLive(stanza)
-    last = last.then(() => {
+    if (watch.isIgnored(stanza)) return void handOver(stanza)
+    watch.arrived(stanza)
+    last = last.then(async () => {
       // What a closed connection has left is delivered again over the next one.
-      if (!ws.isOpen) return
-      // Baileys reports its own failures; the next message must come to its turn after any.
-      return Promise.allSettled(listeners.map(async (listener) => listener(message)))
+      if (ws.isOpen) await handOver(asLive(stanza))
+      watch.done(stanza)
     })
   })
 }

@@ -2,6 +2,8 @@
  * What WhatsApp has delivered over one connection and the bot has not taken yet, by number and by size. While the bot
  * refuses a message, everything behind it waits in this process: there is an end to that.
  */
+import type { BinaryNode } from '@whiskeysockets/baileys'
+
 export interface BacklogLimit {
   messages: number
   bytes: number
@@ -38,4 +40,10 @@ export class Backlog {
   get isFull(): boolean {
     return this.messages > this.most.messages || this.bytes > this.most.bytes
   }
+}
+
+/** What a message stanza holds in memory, nearly: its sealed contents. */
+export function bytesOf({ content }: BinaryNode): number {
+  if (content instanceof Uint8Array) return content.byteLength
+  return Array.isArray(content) ? content.reduce((sum, part) => sum + bytesOf(part), 0) : 0
 }

@@ -18,7 +18,7 @@ import {
 import { AcceptGate } from './accept-gate.js'
 import { keepArrivalOrder } from './arrival-order.js'
 import type { AuthState } from './auth-state.js'
-import { Backlog } from './backlog.js'
+import { Backlog, bytesOf } from './backlog.js'
 import { closePolicy, codeOf } from './close-codes.js'
 import { InboundQueue } from './inbound-queue.js'
 import type { Library } from './library.js'
@@ -27,6 +27,7 @@ import { parseInbound } from './parse-inbound.js'
 import { printPairingCode, printQrCode } from './qr-code.js'
 import { RecentMessages } from './recent-messages.js'
 import type { SessionRecords } from './session-storage.js'
+import { isIgnored, socketConfig } from './socket-config.js'
 import { closeGrace, closeSocket, dropQuestions } from './socket-end.js'
 
 const FIRST_PAUSE_MS = 1000
@@ -74,17 +75,24 @@ export class BaileysClient {
     this.sink.state({ status: 'connecting' })
     this.auth.forgetUnfinishedPairing()
     let socket: WASocket
-    const gate = this.makeGate(() => socket, (this.backlog = new Backlog(this.options.backlog)))
+    const gate = this.makeGate(() => socket)
+    const config = socketConfig(this.library, this.options, gate, this.auth, this.sent)
+    const backlog = (this.backlog = new Backlog(this.options.backlog))
     try {
-      socket = this.library.makeWASocket(this.config(gate))
+      socket = this.library.makeWASocket(config)
     } catch (error) {
       this.sink.error(this.failure('The connection to WhatsApp could not be made.', 'not-made', false, error))
       return this.reconnect('not-made')
     }
     this.socket = socket
-    keepArrivalOrder(socket.ws, (stanza) => {
-      gate.note(stanza)
-      if (socket === this.socket) this.checkBacklog()
+    keepArrivalOrder(socket.ws, {
+      isIgnored: ({ attrs }) => isIgnored(this.library, this.options, attrs['from'] ?? ''),
+      arrived: (stanza) => {
+        gate.note(stanza)
+        backlog.add(stanza, bytesOf(stanza))
+        if (socket === this.socket) this.checkBacklog()
+      },
+      done: (stanza) => backlog.remove(stanza),
     })
     socket.ev.on('connection.update', (update) => {
       if (socket === this.socket && !this.over) this.onUpdate(socket, update)
@@ -110,24 +118,6 @@ export class BaileysClient {
     await Promise.race([this.inbound.close(), closeGrace(this.sink.clock)])
     await this.retiring
     await this.records.close()
-  }
-
-  private config(gate: AcceptGate): Parameters<Library['makeWASocket']>[0] {
-    const { logger, waWebSocketUrl, socketOptions } = this.options
-    const { makeSignalRepository } = { ...this.library.DEFAULT_CONNECTION_CONFIG, ...socketOptions }
-    return {
-      logger,
-      // History is not for a bot; Baileys needs the short one for the hidden ids in it.
-      syncFullHistory: false,
-      markOnlineOnConnect: false,
-      // A failed write of keys: its own default holds everything up for half a minute.
-      transactionOpts: { maxCommitRetries: 3, delayBetweenTriesMs: 200 },
-      getMessage: async (key) => (key.id ? this.sent.get(key.id) : undefined),
-      ...(waWebSocketUrl === undefined ? {} : { waWebSocketUrl }),
-      ...socketOptions,
-      makeSignalRepository: gate.repository(makeSignalRepository),
-      auth: this.auth.state,
-    }
   }
 
   private onUpdate(socket: WASocket, update: Partial<ConnectionState>): void {
@@ -227,10 +217,9 @@ export class BaileysClient {
     })
   }
 
-  private makeGate(socket: () => WASocket, backlog: Backlog): AcceptGate {
+  private makeGate(socket: () => WASocket): AcceptGate {
     return new AcceptGate({
       library: this.library,
-      backlog,
       me: () => {
         const { me } = this.auth.state.creds
         return me === undefined ? undefined : { id: me.id, lid: me.lid ?? '' }
@@ -251,7 +240,12 @@ export class BaileysClient {
       return
     }
     // Not acknowledged, and nothing after it either: over this connection WhatsApp would not deliver it again.
-    if (socket === this.socket) void this.renew(socket, 'message-not-accepted')
+    if (socket === this.socket) {
+      // Other chats' messages may be refused as well, and each is tried for long: not waited for. What comes again of
+      // them waits behind that, chat by chat.
+      const settled = Promise.race([this.inbound.idle(), closeGrace(this.sink.clock)])
+      void this.renew(socket, 'message-not-accepted', settled)
+    }
     throw new Error('the message was not accepted')
   }
 
@@ -263,18 +257,21 @@ export class BaileysClient {
       { provider: this.id, messages, bytes },
       'whatsapp: too many messages wait behind one that the bot refuses: disconnected until it is settled; WhatsApp delivers them again',
     )
-    void this.renew(this.socket, 'backlog-full')
+    // Whatever the bot was given over this connection: over the next one it comes again.
+    void this.renew(this.socket, 'backlog-full', this.inbound.idle())
   }
 
-  /** Gives a connection up, with what it has delivered and was not told to have arrived, and makes another. */
-  private async renew(socket: WASocket, reason: string): Promise<void> {
+  /**
+   * Gives a connection up, with what it has delivered and was not told to have arrived.
+   * @param settled once it resolves another is made. Never rejects.
+   */
+  private async renew(socket: WASocket, reason: string, settled: Promise<void>): Promise<void> {
     this.socket = undefined
     this.isOpen = false
     this.closing = closeSocket(socket, this.sink, this.id)
     await this.closing
     this.sink.state({ status: 'closed', reason })
-    // Whatever the bot was given over this connection: over the next one it comes again.
-    await this.inbound.idle()
+    await settled
     this.connectLater()
   }
 
