@@ -218,11 +218,12 @@ export class RedisBackend implements CoordinationBackend {
     return request.read ? this.checked(request.key, reply) : reply
   }
 
-  /** What cannot be read is moved out of the way, so that nobody stumbles over it again; the state says so too. */
+  /** Moves what cannot be read out of the way; the state says so too. Checkpoints and markers stay until who works under
+   * the turn reports them (`RedisStore.setAside`): a turn that is given back unseen would report nothing. */
   private async checked(key: string, answer: Promise<TakeReply>): Promise<TakeReply> {
     const reply = await answer
-    const damaged = reply.outcome === 'granted' ? reply.state?.damaged : undefined
-    for (const one of damaged ?? []) {
+    const damaged = reply.outcome === 'granted' ? (reply.state?.damaged ?? []) : []
+    for (const one of damaged.filter(({ what }) => what !== 'checkpoint' && what !== 'marker')) {
       const { batches, context } = this.live()
       const chat = escapeName(key)
       const entry =

@@ -46,7 +46,7 @@ import { RedisLog } from './redis-log.js'
 import { identityOf, readPlace, type RedisOptions } from './redis-options.js'
 import { readCommit, readState } from './replies.js'
 import { StoreShards } from './store-shards.js'
-import { readUser, type Damage } from './stored-values.js'
+import { readCheckpoint, readMarker, readUser, type Damage } from './stored-values.js'
 
 export interface RedisStoreOptions extends RedisOptions {
   /** How long committed and acknowledged message ids are duplicates, and the trace of an idle chat is kept. Default
@@ -185,6 +185,20 @@ export class RedisStore implements Store, StateStore, LockStore {
 
   commitState(key: string, fence: number, commitId: string, effects: Effects): Promise<CommitResult> {
     return this.write('commitState', key, String(fence), commitId, effects)
+  }
+
+  async setAside(key: string, what: 'checkpoint' | 'marker'): Promise<string> {
+    const calls = this.calls.of(key)
+    const { base } = calls.options.keys
+    const text = await calls.command<string | null>('setAside', 'hget', [
+      `${base}c:${escapeName(key)}`,
+      what === 'checkpoint' ? 'c' : 'm',
+    ])
+    const damaged: Damage[] = []
+    if (text !== null) (what === 'checkpoint' ? readCheckpoint : readMarker)(key, text, damaged)
+    if (damaged.length === 0) return 'nothing: it can be read'
+    await calls.moveAside(key, damaged)
+    return `hash ${base}damaged`
   }
 
   isCommitted(key: string, inboundId: string): Promise<boolean> {

@@ -198,14 +198,20 @@ describe('rows and traces', () => {
     }),
   )
 
-  it('a value that cannot be read is moved aside, reported, and met once', () =>
+  it('scenario 29: a value that cannot be read is met until it is reported and set aside, and then no more', () =>
     scene(async (here) => {
       await step(here)
       await server.admin.hset(`${here.base}c:k`, 'c', '{broken')
       const turn = await here.take()
       expect(turn.state?.checkpoint).toBeNull()
       expect(turn.state?.damaged).toMatchObject([{ what: 'checkpoint', key: 'k' }])
+      // Nobody has reported it: it is met again.
       await turn.release()
+      const second = await here.take()
+      expect(second.state?.damaged).toHaveLength(1)
+      expect(await here.store.setAside('k', 'checkpoint')).toBe(`hash ${here.base}damaged`)
+      expect(await here.store.setAside('k', 'checkpoint')).toBe('nothing: it can be read')
+      await second.release()
       const next = await here.take()
       expect(next.state?.damaged).toBeUndefined()
       expect(await server.admin.hvals(`${here.base}damaged`)).toEqual(['{broken'])
