@@ -1,5 +1,12 @@
 /** Fenced locks (S2): a document a name, which stays for a while after its end, so that its fence goes on from there. */
-import { ConfigError, StoreError, type FencedLock, type LockStore, type Random } from '@botmesh/core'
+import {
+  ConfigError,
+  FOREIGN_TOKEN,
+  StoreError,
+  type FencedLock,
+  type LockStore,
+  type Random,
+} from '@botmesh/core'
 import type { LockDocument } from './documents.js'
 import { NOW, after, either, lit, type Expression } from './expressions.js'
 import { IDEMPOTENT, ONCE, type MongoLink } from './mongo-link.js'
@@ -57,10 +64,12 @@ export class MongoLocks implements MongoLeases {
   }
 
   async releaseLock(key: string, token: string): Promise<boolean> {
-    return this.link.run('releaseLock', key, ONCE, async ({ locks }) => {
+    const freed = await this.link.run('releaseLock', key, ONCE, async ({ locks }) => {
       const set = { until: 0, expireAt: keptAfter(0) }
       return (await locks.updateOne(this.mine(key, token), [{ $set: set }])).matchedCount > 0
     })
+    if (!freed && this.kind === 'lock') this.link.options.logger.warn({ lock: key }, FOREIGN_TOKEN)
+    return freed
   }
 
   private mine(key: string, token: string) {

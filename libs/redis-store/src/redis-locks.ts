@@ -1,5 +1,5 @@
 /** Fenced locks in Redis (S2): see `scripts/lock.lua`. What is asked for in one tick goes in one call. */
-import { ConfigError, type FencedLock, type LockStore, type Random } from '@botmesh/core'
+import { ConfigError, FOREIGN_TOKEN, type FencedLock, type LockStore, type Random } from '@botmesh/core'
 import { escapeName } from './keys.js'
 import type { StoreCalls } from './store-calls.js'
 
@@ -32,7 +32,9 @@ export class RedisLocks implements RedisLeases {
   }
 
   async releaseLock(key: string, token: string): Promise<boolean> {
-    return (await this.run('release', key, token, 1)) === 1
+    const freed = (await this.run('release', key, token, 1)) === 1
+    if (!freed && this.kind === 'lock') this.calls.of(key).options.logger.warn({ lock: key }, FOREIGN_TOKEN)
+    return freed
   }
 
   private run(what: string, key: string, token: string, ttlMs: number): Promise<unknown> {

@@ -4,6 +4,7 @@ import { storeSuite } from '@botmesh/core/testing'
 import { RedisStore } from '../src/index.js'
 import { STORE_GUARANTEES, storeBed } from './beds.js'
 import { startRedis, type PrivateRedis } from './private-redis.js'
+import { recordingLogger } from './recording-logger.js'
 
 let server: PrivateRedis
 beforeAll(async () => {
@@ -23,7 +24,8 @@ storeSuite(
 describe('S2, I6: fences of locks', () => {
   it('grow although the clock has stepped back or all is lost, one by one and many in a tick', async () => {
     const prefix = 'fences'
-    const store = new RedisStore({ url: server.url, prefix })
+    const logger = recordingLogger()
+    const store = new RedisStore({ url: server.url, prefix, logger })
     const fenceOf = async (key: string): Promise<number> => {
       const lock = await store.acquireLockFenced(key, 10_000)
       if (!lock) throw new Error('It is held.')
@@ -49,6 +51,8 @@ describe('S2, I6: fences of locks', () => {
       store.releaseLock('c', 'a foreign token'),
     ])
     expect([held === null, again, foreign]).toEqual([false, null, false])
+    expect(logger.lines).toMatchObject([{ level: 'warn', details: { lock: 'c' } }])
+    expect(logger.text()).not.toContain('a foreign token')
     await store.close()
   })
 })

@@ -1,6 +1,13 @@
 /** Fenced locks (S2): a row a name, which stays for a while after its end, so that its fence goes on from there. */
 import { sql } from 'kysely'
-import { ConfigError, StoreError, type FencedLock, type LockStore, type Random } from '@botmesh/core'
+import {
+  ConfigError,
+  FOREIGN_TOKEN,
+  StoreError,
+  type FencedLock,
+  type LockStore,
+  type Random,
+} from '@botmesh/core'
 import type { ChatRows } from './chat-rows.js'
 import { escapeName } from './names.js'
 import type { CallRules, Session, SqlLink } from './sql-link.js'
@@ -73,7 +80,7 @@ export class SqlLocks implements SqlLeases {
   }
 
   async releaseLock(key: string, token: string): Promise<boolean> {
-    return this.link.run('releaseLock', key, ONCE, async (db) => {
+    const freed = await this.link.run('releaseLock', key, ONCE, async (db) => {
       const { numUpdatedRows } = await db
         .updateTable('locks')
         .set({ until: 0 })
@@ -83,6 +90,8 @@ export class SqlLocks implements SqlLeases {
         .executeTakeFirst()
       return Number(numUpdatedRows) > 0
     })
+    if (!freed && this.kind === 'lock') this.link.options.logger.warn({ lock: key }, FOREIGN_TOKEN)
+    return freed
   }
 
   private nameOf(key: string): string {
