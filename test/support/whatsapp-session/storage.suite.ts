@@ -25,8 +25,18 @@ export async function roundOf(records: SessionRecords): Promise<number | undefin
   return [...rounds][0]
 }
 
-/** @param limitMs of the longest test: it dies at each of some hundred writes. */
-export function storageSuite(place: SessionPlace, limitMs = 30_000): void {
+export interface DeathsOptions {
+  /** Writes at which it dies: the `first`, counted from 1, and from there each `every`-th. Default: at each one. */
+  first?: number
+  every?: number
+  /** Of the test that dies at them. */
+  limitMs?: number
+}
+
+export function storageSuite(
+  place: SessionPlace,
+  { first = 1, every = 1, limitMs = 30_000 }: DeathsOptions = {},
+): void {
   describe(`Z9: a session in a store: ${place.name}`, () => {
     let bed: SessionBed
     beforeEach(async () => {
@@ -171,7 +181,7 @@ export function storageSuite(place: SessionPlace, limitMs = 30_000): void {
         const counting = new ReplicaStore(dying)
         expect(await life('counted', counting)).toBe(rounds.length)
         expect(counting.writes).toBeGreaterThan(40)
-        for (let at = 1; at <= counting.writes; at++) {
+        for (let at = first; at <= counting.writes; at += every) {
           for (const done of ['before', 'after'] as const) {
             const session = `s-${at}-${done}`
             const store = new ReplicaStore(dying)
