@@ -246,21 +246,23 @@ describe('Z9: where WhatsApp Web is configured, the pairing page gets its passwo
     const found = manifests('leader-standby-bot.yaml').find((one) => one.kind === 'Deployment')
     const [{ env }] = deployment.parse(found).spec.template.spec.containers
     expect(env.map(({ name }) => name)).toContain('WHATSAPP_WEB_SESSION')
-    const secretKeyRef = { name: 'tienda', key: 'PAIRING_PASSWORD', optional: true }
+    const secretKeyRef = { name: 'tienda-pairing', key: 'PAIRING_PASSWORD', optional: true }
     expect(env.find(({ name }) => name === 'PAIRING_PASSWORD')).toEqual({
       name: 'PAIRING_PASSWORD',
       valueFrom: { secretKeyRef },
     })
-    const secret = z
-      .tuple([
-        z.object({
-          metadata: z.object({ name: z.literal('tienda') }),
-          stringData: z.record(z.string(), z.string()),
-        }),
-      ])
+    const secretNamed = (name: string) =>
+      z.object({
+        metadata: z.object({ name: z.literal(name) }),
+        stringData: z.record(z.string(), z.string()),
+      })
+    const [shared, pairing] = z
+      .tuple([secretNamed('tienda'), secretNamed(secretKeyRef.name)])
       .parse(manifests('secret.example.yaml'))
-    expect(() => settingsFrom(secret[0].stringData)).not.toThrow()
-    expect(Object.keys(secret[0].stringData)).toContain(secretKeyRef.key)
+    // The webhook bot reads the first one alone, and has no WhatsApp Web.
+    expect(() => settingsFrom(shared.stringData)).not.toThrow()
+    const leader = { ...shared.stringData, ...pairing.stringData, WHATSAPP_WEB_SESSION: 'tienda' }
+    expect(settingsFrom(leader)).toMatchObject({ pairingPassword: pairing.stringData[secretKeyRef.key] })
   })
 })
 

@@ -1,4 +1,7 @@
 /** A process that opens a SQLite file when it is told to, and works on it until it is killed. */
+import { mkdtemp } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import type { ConfigError } from '@botmesh/core'
 import { chainOfCommits } from '@botmesh/sql-store/testing'
 import { onCommand, tell } from '../../../test/support/replica-side.js'
@@ -17,6 +20,10 @@ async function count(times: number): Promise<void> {
 
 /** As a user whom the file is closed to; one who is not root already is somebody like that. */
 async function openAsNobody(): Promise<void> {
+  // What opening loads is loaded by whoever may read it.
+  const other = new SQLiteStore({ path: join(await mkdtemp(join(tmpdir(), 'botmesh-')), 'loading.db') })
+  await other.open()
+  await other.close()
   if (process.getuid?.() === 0) process.seteuid?.(65_534)
   await store.open().then(
     () => tell('up'),
