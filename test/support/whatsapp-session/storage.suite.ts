@@ -50,10 +50,10 @@ export function storageSuite(
 
     it('reads what was written, before and after it is durable; the last call wins; null removes', async () => {
       const records = await open(5)
-      const first = records.write(changes({ creds: '1', 'pre-key-1': 'a' }))
+      const earlier = records.write(changes({ creds: '1', 'pre-key-1': 'a' }))
       const second = records.write(changes({ creds: '2', 'pre-key-1': null }))
       expect(await records.read(['creds', 'pre-key-1', 'absent'])).toEqual(changes({ creds: '2' }))
-      await Promise.all([first, second])
+      await Promise.all([earlier, second])
       expect(await (await open(6)).read(['creds', 'pre-key-1'])).toEqual(changes({ creds: '2' }))
     })
 
