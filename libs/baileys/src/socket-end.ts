@@ -31,8 +31,25 @@ export async function closeSocket(
   }
 }
 
-/** Questions of a closed socket, which nobody will answer: Baileys would wait for their time-outs, up to a minute. */
-export function dropQuestions(socket: WASocket): void {
-  const wire = socket.ws as unknown as { emit(name: 'error', error: Error): void }
-  wire.emit('error', new Error('the connection is closed'))
+interface Wire {
+  emit(name: 'error', error: Error): void
+  on(name: 'newListener', added: (name: string, listener: (error: Error) => void) => void): void
+}
+
+const closed = new WeakSet<object>()
+
+/**
+ * Questions of a closed socket, which nobody will answer: Baileys would wait for their time-outs, up to a minute. Also those
+ * that are asked later: whatever was under way goes on to its next one. Idempotent.
+ */
+export function dropQuestions(socket: Pick<WASocket, 'ws'>): void {
+  const wire = socket.ws as unknown as Wire
+  if (closed.has(wire)) return
+  closed.add(wire)
+  const gone = (): Error => new Error('the connection is closed')
+  // Who asks listens for the answer and for the end of the connection, which is called an error.
+  wire.on('newListener', (name, listener) => {
+    if (name === 'error') queueMicrotask(() => listener(gone()))
+  })
+  wire.emit('error', gone())
 }
