@@ -87,6 +87,8 @@ async function pour(
     outcomes.push(provider.receive({ id, chatId: `other-${id}`, body: 'hi' }))
     if (now > 1000 * (measured + 1)) {
       measured += 1
+      // What was handed in a moment ago is the sender's until it is accepted or refused.
+      await Promise.all(outcomes)
       seen.heapBytes.push(heapInUse())
     }
     await delay(EVERY_MS)
