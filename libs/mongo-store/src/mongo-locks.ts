@@ -1,8 +1,10 @@
 /** Fenced locks (S2): a document a name, which stays for a while after its end, so that its fence goes on from there. */
 import {
-  ConfigError,
-  FOREIGN_TOKEN,
+  LOCK_WAS_LOST,
   StoreError,
+  newLockToken,
+  requireLockToken,
+  requireLockTtl,
   type FencedLock,
   type LockStore,
   type Random,
@@ -32,8 +34,8 @@ export class MongoLocks implements MongoLeases {
   ) {}
 
   async acquireLockFenced(key: string, ttlMs: number): Promise<FencedLock | null> {
-    checkTtl(ttlMs)
-    const token = this.random.uuid()
+    requireLockTtl(ttlMs)
+    const token = newLockToken(key, this.random)
     const free = { $lte: [{ $ifNull: ['$until', 0] }, NOW] }
     const when = (yes: Expression, field: string): Expression => either(free, yes, `$${field}`)
     const taken = {
@@ -56,7 +58,8 @@ export class MongoLocks implements MongoLeases {
   }
 
   async renewLock(key: string, token: string, ttlMs: number): Promise<boolean> {
-    checkTtl(ttlMs)
+    requireLockTtl(ttlMs)
+    requireLockToken(key, token)
     return this.link.run('renewLock', key, IDEMPOTENT, async ({ locks }) => {
       const set = { until: after(ttlMs), expireAt: keptAfter(ttlMs) }
       return (await locks.updateOne(this.mine(key, token), [{ $set: set }])).matchedCount > 0
@@ -64,11 +67,12 @@ export class MongoLocks implements MongoLeases {
   }
 
   async releaseLock(key: string, token: string): Promise<boolean> {
+    requireLockToken(key, token)
     const freed = await this.link.run('releaseLock', key, ONCE, async ({ locks }) => {
       const set = { until: 0, expireAt: keptAfter(0) }
       return (await locks.updateOne(this.mine(key, token), [{ $set: set }])).matchedCount > 0
     })
-    if (!freed && this.kind === 'lock') this.link.options.logger.warn({ lock: key }, FOREIGN_TOKEN)
+    if (!freed && this.kind === 'lock') this.link.options.logger.warn({ lock: key }, LOCK_WAS_LOST)
     return freed
   }
 
@@ -92,14 +96,4 @@ function heldBy({ _id, token, fence }: LockDocument): FencedLock {
 /** A date, for the server's TTL index. */
 function keptAfter(ttlMs: number): Expression {
   return { $add: ['$$NOW', Math.ceil(ttlMs) + KEPT_MS] }
-}
-
-function checkTtl(ttlMs: number): void {
-  if (Number.isFinite(ttlMs) && ttlMs > 0) return
-  const accepted = 'milliseconds, more than 0'
-  throw new ConfigError(`Option "ttlMs" is ${String(ttlMs)}; accepted: ${accepted}.`, {
-    option: 'ttlMs',
-    value: ttlMs,
-    accepted,
-  })
 }

@@ -1,5 +1,13 @@
 /** Fenced locks in Redis (S2): see `scripts/lock.lua`. What is asked for in one tick goes in one call. */
-import { ConfigError, FOREIGN_TOKEN, type FencedLock, type LockStore, type Random } from '@botmesh/core'
+import {
+  LOCK_WAS_LOST,
+  newLockToken,
+  requireLockToken,
+  requireLockTtl,
+  type FencedLock,
+  type LockStore,
+  type Random,
+} from '@botmesh/core'
 import { escapeName } from './keys.js'
 import type { StoreCalls } from './store-calls.js'
 
@@ -22,23 +30,26 @@ export class RedisLocks implements RedisLeases {
   ) {}
 
   async acquireLockFenced(key: string, ttlMs: number): Promise<FencedLock | null> {
-    const token = this.random.uuid()
+    requireLockTtl(ttlMs)
+    const token = newLockToken(key, this.random)
     const fence = await this.run('acquire', key, token, ttlMs)
     return typeof fence === 'string' ? { token, fence: Number(fence) } : null
   }
 
   async renewLock(key: string, token: string, ttlMs: number): Promise<boolean> {
+    requireLockTtl(ttlMs)
+    requireLockToken(key, token)
     return (await this.run('renew', key, token, ttlMs)) === 1
   }
 
   async releaseLock(key: string, token: string): Promise<boolean> {
+    requireLockToken(key, token)
     const freed = (await this.run('release', key, token, 1)) === 1
-    if (!freed && this.kind === 'lock') this.calls.of(key).options.logger.warn({ lock: key }, FOREIGN_TOKEN)
+    if (!freed && this.kind === 'lock') this.calls.of(key).options.logger.warn({ lock: key }, LOCK_WAS_LOST)
     return freed
   }
 
   private run(what: string, key: string, token: string, ttlMs: number): Promise<unknown> {
-    if (!(Number.isFinite(ttlMs) && ttlMs > 0)) return Promise.reject(impossibleTtl(ttlMs))
     const calls = this.calls.of(key)
     let batch = this.batches.get(calls)
     if (!batch) {
@@ -48,15 +59,6 @@ export class RedisLocks implements RedisLeases {
     const name = `${calls.options.keys.base}lock:${this.kind}:${escapeName(key)}`
     return batch.add(what, name, token, String(Math.ceil(ttlMs)))
   }
-}
-
-function impossibleTtl(ttlMs: number): ConfigError {
-  const accepted = 'milliseconds, more than 0'
-  return new ConfigError(`Option "ttlMs" is ${ttlMs}; accepted: ${accepted}.`, {
-    option: 'ttlMs',
-    value: ttlMs,
-    accepted,
-  })
 }
 
 /** Far below what a script can take. */

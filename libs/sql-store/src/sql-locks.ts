@@ -1,9 +1,11 @@
 /** Fenced locks (S2): a row a name, which stays for a while after its end, so that its fence goes on from there. */
 import { sql } from 'kysely'
 import {
-  ConfigError,
-  FOREIGN_TOKEN,
+  LOCK_WAS_LOST,
   StoreError,
+  newLockToken,
+  requireLockToken,
+  requireLockTtl,
   type FencedLock,
   type LockStore,
   type Random,
@@ -30,7 +32,7 @@ export class SqlLocks implements SqlLeases {
 
   async acquireLockFenced(key: string, ttlMs: number): Promise<FencedLock | null> {
     const until = this.untilOf(ttlMs)
-    const token = this.random.uuid()
+    const token = newLockToken(key, this.random)
     const name = this.nameOf(key)
     // Its own token tells a copy of the call that the first one has landed.
     return this.link.run('acquireLockFenced', key, IDEMPOTENT, async (db) => {
@@ -67,6 +69,7 @@ export class SqlLocks implements SqlLeases {
 
   async renewLock(key: string, token: string, ttlMs: number): Promise<boolean> {
     const until = this.untilOf(ttlMs)
+    requireLockToken(key, token)
     return this.link.run('renewLock', key, IDEMPOTENT, async (db) => {
       const { numUpdatedRows } = await db
         .updateTable('locks')
@@ -80,6 +83,7 @@ export class SqlLocks implements SqlLeases {
   }
 
   async releaseLock(key: string, token: string): Promise<boolean> {
+    requireLockToken(key, token)
     const freed = await this.link.run('releaseLock', key, ONCE, async (db) => {
       const { numUpdatedRows } = await db
         .updateTable('locks')
@@ -90,7 +94,7 @@ export class SqlLocks implements SqlLeases {
         .executeTakeFirst()
       return Number(numUpdatedRows) > 0
     })
-    if (!freed && this.kind === 'lock') this.link.options.logger.warn({ lock: key }, FOREIGN_TOKEN)
+    if (!freed && this.kind === 'lock') this.link.options.logger.warn({ lock: key }, LOCK_WAS_LOST)
     return freed
   }
 
@@ -99,14 +103,7 @@ export class SqlLocks implements SqlLeases {
   }
 
   private untilOf(ttlMs: number) {
-    if (!(Number.isFinite(ttlMs) && ttlMs > 0)) {
-      const accepted = 'milliseconds, more than 0'
-      throw new ConfigError(`Option "ttlMs" is ${String(ttlMs)}; accepted: ${accepted}.`, {
-        option: 'ttlMs',
-        value: ttlMs,
-        accepted,
-      })
-    }
+    requireLockTtl(ttlMs)
     return sql<Int>`${this.link.options.flavor.nowMs} + ${sql.lit(Math.ceil(ttlMs))}`
   }
 }

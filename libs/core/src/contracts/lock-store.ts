@@ -13,13 +13,15 @@ export abstract class LockStore {
    * @throws ConfigError for a TTL that is not positive.
    */
   abstract acquireLockFenced(key: string, ttlMs: number): Promise<FencedLock | null>
-  /** Prolongs to `ttlMs` from now; false if this token does not hold it (any more). Idempotent. */
+  /**
+   * Prolongs to `ttlMs` from now; false if it had run out. Idempotent.
+   * @throws ConfigError for a TTL that is not positive, and for a token that is not one of this lock.
+   */
   abstract renewLock(key: string, token: string, ttlMs: number): Promise<boolean>
-  /** Frees it; false if this token does not hold it, which stores on a server also say in the log, with the key (a lock that
-   * ran out is no reason to throw in everybody's `finally`). Idempotent in effect. */
+  /**
+   * Frees it; false if it had run out, which stores on a server also say in the log: it may happen to anybody who is slow,
+   * and is no reason to throw in a `finally`. Idempotent in effect.
+   * @throws ConfigError for a token that is not one of this lock.
+   */
   abstract releaseLock(key: string, token: string): Promise<boolean>
 }
-
-/** For stores: what a warning says where `releaseLock` answers false. */
-export const FOREIGN_TOKEN =
-  'a lock was released with a token that does not hold it: it had run out, or somebody else has it'

@@ -1,7 +1,7 @@
 /** Fenced locks in memory (S2). */
 import type { Clock, Random } from '../contracts/clock.js'
-import { ConfigError } from '../contracts/errors.js'
 import { LockStore, type FencedLock } from '../contracts/lock-store.js'
+import { newLockToken, requireLockToken, requireLockTtl } from '../kernel/lock-rules.js'
 
 interface Held extends FencedLock {
   expiresAt: number
@@ -20,13 +20,13 @@ export class MemoryLocks extends LockStore {
 
   acquireLockFenced(key: string, ttlMs: number): Promise<FencedLock | null> {
     return attempt(() => {
-      requirePositive(ttlMs)
+      requireLockTtl(ttlMs)
       const now = this.clock.now()
       const held = this.held.get(key)
       if (held && held.expiresAt > now) return null
       // One sequence for all keys, begun at the clock: grows also where a key was forgotten.
       this.lastFence = Math.max(this.lastFence + 1, Math.floor(now * 1000))
-      const lock = { token: this.random.uuid(), fence: this.lastFence }
+      const lock = { token: newLockToken(key, this.random), fence: this.lastFence }
       this.held.set(key, { ...lock, expiresAt: now + ttlMs })
       return lock
     })
@@ -34,7 +34,8 @@ export class MemoryLocks extends LockStore {
 
   renewLock(key: string, token: string, ttlMs: number): Promise<boolean> {
     return attempt(() => {
-      requirePositive(ttlMs)
+      requireLockTtl(ttlMs)
+      requireLockToken(key, token)
       const held = this.current(key, token)
       if (held) held.expiresAt = this.clock.now() + ttlMs
       return held !== undefined
@@ -42,7 +43,10 @@ export class MemoryLocks extends LockStore {
   }
 
   releaseLock(key: string, token: string): Promise<boolean> {
-    return attempt(() => this.current(key, token) !== undefined && this.held.delete(key))
+    return attempt(() => {
+      requireLockToken(key, token)
+      return this.current(key, token) !== undefined && this.held.delete(key)
+    })
   }
 
   private current(key: string, token: string): Held | undefined {
@@ -54,13 +58,4 @@ export class MemoryLocks extends LockStore {
 /** Runs at once, and answers like anything that goes over a network: as a promise. */
 export async function attempt<T>(work: () => T): Promise<T> {
   return work()
-}
-
-function requirePositive(ttlMs: number): void {
-  if (Number.isFinite(ttlMs) && ttlMs > 0) return
-  throw new ConfigError(`Option "ttlMs" is ${String(ttlMs)}; accepted: milliseconds above 0.`, {
-    option: 'ttlMs',
-    value: ttlMs,
-    accepted: 'milliseconds above 0',
-  })
 }

@@ -192,8 +192,9 @@ function lockTests({ it, expect }: TestApi, fixture: StoreFixture): void {
         await wait()
         const renewals = [
           await store.renewLock(name, lock?.token ?? '', ttlMs),
-          await store.renewLock(name, 'guessed', ttlMs),
-          await store.releaseLock(name, 'guessed'),
+          await rejection(store.renewLock(name, other?.token ?? '', ttlMs)),
+          await rejection(store.releaseLock(name, other?.token ?? '')),
+          await rejection(store.releaseLock(name, 'guessed')),
         ]
         await wait()
         const kept = await store.acquireLockFenced(name, ttlMs)
@@ -201,8 +202,15 @@ function lockTests({ it, expect }: TestApi, fixture: StoreFixture): void {
         const next = await store.acquireLockFenced(name, 60_000)
         return { first: lock, second: next, seen: { name, held, other: other?.token, renewals, kept } }
       })
-      const { name } = seen
-      expect(seen).toMatchObject({ held: null, renewals: [true, false, false], kept: null })
+      const { name, renewals } = seen
+      expect(seen).toMatchObject({ held: null, kept: null })
+      expect(renewals[0]).toBe(true)
+      // A token of another lock, or of none, is a mistake, and the error names the lock.
+      for (const mistake of renewals.slice(1)) {
+        expect(mistake instanceof ConfigError).toBe(true)
+        expect(String(mistake).includes(`"${name}"`)).toBe(true)
+        expect(String(mistake).includes(seen.other ?? '')).toBe(false)
+      }
       expect(seen.other).not.toBe(first?.token)
       expect(second?.fence).toBeGreaterThan(first?.fence ?? Infinity)
       expect(Number.isSafeInteger(second?.fence)).toBe(true)
