@@ -38,9 +38,22 @@ export function sqliteDialect(options: SqliteFileOptions): Dialect {
   }
 }
 
+/** SQLite's primary result codes that mean something to a store: https://sqlite.org/rescode.html */
+export const SQLITE = { PERM: 3, BUSY: 5, LOCKED: 6, READONLY: 8, CANTOPEN: 14, NOTADB: 26 } as const
+
+/**
+ * The primary result code of an error of SQLite's. Taken from the number: of the extended codes, the binding names some
+ * only (`UNKNOWN_SQLITE_ERROR_1544` is a kind of READONLY).
+ */
+export function primaryCodeOf(error: unknown): number | undefined {
+  const { rawCode } = (error ?? {}) as { rawCode?: unknown }
+  return typeof rawCode === 'number' ? rawCode & 0xff : undefined
+}
+
 /** True if somebody else is writing: nothing was changed, and the same call may succeed later. */
 export function isBusy(error: unknown): boolean {
-  return /^SQLITE_(BUSY|LOCKED)/.test(String((error as { code?: unknown } | null)?.code))
+  const code = primaryCodeOf(error)
+  return code === SQLITE.BUSY || code === SQLITE.LOCKED
 }
 
 class SqliteFileDriver implements Driver {

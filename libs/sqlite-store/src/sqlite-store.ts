@@ -20,7 +20,7 @@ import {
   type Tables,
   type Verdict,
 } from '@botmesh/sql-store'
-import { isBusy, sqliteDialect, type SqliteFileOptions } from './sqlite-file.js'
+import { SQLITE, isBusy, primaryCodeOf, sqliteDialect, type SqliteFileOptions } from './sqlite-file.js'
 
 export interface SQLiteStoreOptions extends SqlStoreOptions {
   /** The file; made if there is none. `':memory:'`: nothing is kept, and no other store sees it. */
@@ -110,16 +110,17 @@ async function tableExists(db: Kysely<Tables>, name: string): Promise<boolean> {
 
 function judge(error: unknown, path: string): Verdict {
   if (isBusy(error)) return { sort: 'again' }
-  // The binding makes some of its errors outside of this realm: they are no `Error` of ours.
-  const { code = '', message = '' } = (error ?? {}) as { code?: string; message?: string }
+  const code = primaryCodeOf(error)
   const refused = (text: string): Verdict => ({ sort: 'refused', option: 'path', text })
-  if (code === 'SQLITE_NOTADB') return refused('the file is not a SQLite database; name another "path".')
-  if (code.startsWith('SQLITE_READONLY') || code === 'SQLITE_PERM') {
+  if (code === SQLITE.NOTADB) return refused('the file is not a SQLite database; name another "path".')
+  if (code === SQLITE.READONLY || code === SQLITE.PERM) {
     return refused(
-      'the file cannot be written to; tables can neither be created nor changed: check its rights.',
+      'the file cannot be written to; tables can neither be created nor changed: check its rights, and those of its folder.',
     )
   }
-  if (code === 'SQLITE_CANTOPEN' || message.includes('Unable to open')) {
+  // A file that cannot be opened at all is told without a code, by an error from outside of this realm.
+  const { message = '' } = (error ?? {}) as { message?: string }
+  if (code === SQLITE.CANTOPEN || message.includes('Unable to open')) {
     return refused(
       `the file cannot be opened: does its folder exist, and may this process write to it? (${path})`,
     )

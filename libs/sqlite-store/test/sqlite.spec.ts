@@ -96,30 +96,38 @@ describe('S1, bad input: options of SQLiteStore', () => {
     await expect(new SQLiteStore({ path: directory }).open()).rejects.toThrow(ConfigError)
   })
 
-  it('S1: a file that this user may not write is refused by name', async () => {
-    const path = files.path()
-    // Tables of another prefix: those of the replica's own are still to be made.
-    const owner = new SQLiteStore({ path, prefix: 'other' })
-    await owner.open()
-    await owner.close()
-    chmodSync(path, 0o444)
-    chmodSync(dirname(path), 0o555)
-    // In a process of its own: whom nobody refuses anything becomes nobody there.
-    const replica = spawnReplica(new URL('./file-replica.ts', import.meta.url), { FILE: path })
-    try {
-      await replica.next('ready', { timeoutMs: 30_000 })
-      replica.send({ do: 'open-as-nobody' })
-      const { error } = await replica.next('refused')
-      expect(error).toMatchObject({
-        message: expect.stringMatching(/cannot be written to|may this process write to it/),
-        code: 'CONFIG',
-        details: { option: 'path' },
-      })
-      expect(error).toMatchObject({ message: expect.stringContaining(path) })
-    } finally {
-      chmodSync(dirname(path), 0o755)
-    }
-  })
+  it.each([
+    { closed: 'file', fileMode: 0o444, folderMode: 0o555, journal: 'wal' },
+    // Its journal could not be written beside it.
+    { closed: 'folder', fileMode: 0o666, folderMode: 0o555, journal: 'wal' },
+    { closed: 'folder', fileMode: 0o666, folderMode: 0o555, journal: 'delete' },
+  ])(
+    'S1: a $closed that this user may not write is refused by name (journal: $journal)',
+    async ({ fileMode, folderMode, journal }) => {
+      const path = files.path()
+      // Somebody else's table: those of the replica are still to be made.
+      const owner = new Database(path)
+      owner.exec(`pragma journal_mode = ${journal}; create table other (id integer)`)
+      owner.close()
+      chmodSync(path, fileMode)
+      chmodSync(dirname(path), folderMode)
+      // In a process of its own: whom nobody refuses anything becomes nobody there.
+      const replica = spawnReplica(new URL('./file-replica.ts', import.meta.url), { FILE: path })
+      try {
+        await replica.next('ready', { timeoutMs: 30_000 })
+        replica.send({ do: 'open-as-nobody' })
+        const { error } = await replica.next('refused')
+        expect(error).toMatchObject({
+          message: expect.stringMatching(/cannot be written to|may this process write to it/),
+          code: 'CONFIG',
+          details: { option: 'path' },
+        })
+        expect(error).toMatchObject({ message: expect.stringContaining(path) })
+      } finally {
+        chmodSync(dirname(path), 0o755)
+      }
+    },
+  )
 
   it('another writer that holds the file too long is a retryable error, and nothing is lost', async () => {
     const path = files.path()
