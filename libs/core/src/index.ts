@@ -39,7 +39,7 @@ export {
   type CoordinatorOptions,
   type SessionCoordinatorOptions,
 } from './runtime/session-coordinator.js'
-// For store authors: a store of parts, its link to a server, its log's listeners; stored values and arguments, checked.
+// For store authors: a store of parts, its link to a server, its locks, its log's listeners; stored values, checked.
 export { StoreOfParts, type StoreParts } from './runtime/store-of-parts.js'
 export { StoreLink, type CallRules, type StoreLinkOptions } from './runtime/store-link.js'
 export { LogListeners } from './runtime/log-listeners.js'
@@ -55,7 +55,8 @@ export {
   recordJson,
   type StoredSend,
 } from './runtime/stored-values.js'
-export { LOCK_WAS_LOST, newLockToken, requireLockToken, requireLockTtl } from './kernel/lock-rules.js'
+export { CheckedLocks, type CheckedLocksOptions } from './runtime/checked-locks.js'
+export { keptRecordOf } from './kernel/kept-record.js'
 export { unreadableLetter } from './kernel/unreadable-letter.js'
 export { silentLogger } from './runtime/silent-logger.js'
 export { LentLogger } from './runtime/lent-logger.js'

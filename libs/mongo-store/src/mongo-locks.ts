@@ -1,13 +1,10 @@
 /** Fenced locks (S2): a document a name, which stays for a while after its end, so that its fence goes on from there. */
 import {
-  LOCK_WAS_LOST,
+  CheckedLocks,
   StoreError,
-  newLockToken,
-  requireLockToken,
-  requireLockTtl,
+  type CheckedLocksOptions,
   type FencedLock,
   type LockStore,
-  type Random,
 } from '@botmesh/core'
 import type { LockDocument } from './documents.js'
 import { NOW, after, either, lit, type Expression } from './expressions.js'
@@ -25,17 +22,15 @@ const FENCE: Expression = {
   $max: [{ $add: [{ $ifNull: ['$fence', 0] }, 1] }, { $multiply: [NOW, 1000] }],
 }
 
-export class MongoLocks implements MongoLeases {
+export class MongoLocks extends CheckedLocks {
   constructor(
     private readonly link: MongoLink,
-    private readonly random: Random,
-    /** Keeps locks of different purposes apart. */
-    private readonly kind: 'lock' | 'lease',
-  ) {}
+    options: CheckedLocksOptions,
+  ) {
+    super(options)
+  }
 
-  async acquireLockFenced(key: string, ttlMs: number): Promise<FencedLock | null> {
-    requireLockTtl(ttlMs)
-    const token = newLockToken(key, this.random)
+  protected async take(key: string, token: string, ttlMs: number): Promise<FencedLock | null> {
     const free = { $lte: [{ $ifNull: ['$until', 0] }, NOW] }
     const when = (yes: Expression, field: string): Expression => either(free, yes, `$${field}`)
     const taken = {
@@ -57,23 +52,18 @@ export class MongoLocks implements MongoLeases {
     })
   }
 
-  async renewLock(key: string, token: string, ttlMs: number): Promise<boolean> {
-    requireLockTtl(ttlMs)
-    requireLockToken(key, token)
+  protected async prolong(key: string, token: string, ttlMs: number): Promise<boolean> {
     return this.link.run('renewLock', key, IDEMPOTENT, async ({ locks }) => {
       const set = { until: after(ttlMs), expireAt: keptAfter(ttlMs) }
       return (await locks.updateOne(this.mine(key, token), [{ $set: set }])).matchedCount > 0
     })
   }
 
-  async releaseLock(key: string, token: string): Promise<boolean> {
-    requireLockToken(key, token)
-    const freed = await this.link.run('releaseLock', key, ONCE, async ({ locks }) => {
+  protected async free(key: string, token: string): Promise<boolean> {
+    return this.link.run('releaseLock', key, ONCE, async ({ locks }) => {
       const set = { until: 0, expireAt: keptAfter(0) }
       return (await locks.updateOne(this.mine(key, token), [{ $set: set }])).matchedCount > 0
     })
-    if (!freed && this.kind === 'lock') this.link.options.logger.warn({ lock: key }, LOCK_WAS_LOST)
-    return freed
   }
 
   private mine(key: string, token: string) {

@@ -73,8 +73,8 @@ function partsOf(options: MongoStoreOptions): StoreParts {
     state: new MongoChatState(link, journal, { dedupeMs }),
     users: new MongoUsers(link, random),
     log: new MongoLog(link),
-    locks: new MongoLocks(link, random, 'lock'),
-    leases: new MongoLocks(link, random, 'lease'),
+    locks: new MongoLocks(link, { random, logger, kind: 'lock' }),
+    leases: new MongoLocks(link, { random, logger, kind: 'lease' }),
     sweep: new Sweep(link, { dedupeMs }),
   }
 }

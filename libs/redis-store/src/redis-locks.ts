@@ -1,13 +1,5 @@
 /** Fenced locks in Redis (S2): see `scripts/lock.lua`. What is asked for in one tick goes in one call. */
-import {
-  LOCK_WAS_LOST,
-  newLockToken,
-  requireLockToken,
-  requireLockTtl,
-  type FencedLock,
-  type LockStore,
-  type Random,
-} from '@botmesh/core'
+import { CheckedLocks, type CheckedLocksOptions, type FencedLock, type LockStore } from '@botmesh/core'
 import { escapeName } from './keys.js'
 import type { StoreCalls } from './store-calls.js'
 
@@ -19,34 +11,27 @@ interface CallsByKey {
   of(key: string): StoreCalls
 }
 
-export class RedisLocks implements RedisLeases {
+export class RedisLocks extends CheckedLocks {
   private readonly batches = new Map<StoreCalls, LockBatch>()
 
   constructor(
     private readonly calls: CallsByKey,
-    private readonly random: Random,
-    /** Keeps locks of different purposes apart. */
-    private readonly kind: 'lock' | 'lease',
-  ) {}
+    options: CheckedLocksOptions,
+  ) {
+    super(options)
+  }
 
-  async acquireLockFenced(key: string, ttlMs: number): Promise<FencedLock | null> {
-    requireLockTtl(ttlMs)
-    const token = newLockToken(key, this.random)
+  protected async take(key: string, token: string, ttlMs: number): Promise<FencedLock | null> {
     const fence = await this.run('acquire', key, token, ttlMs)
     return typeof fence === 'string' ? { token, fence: Number(fence) } : null
   }
 
-  async renewLock(key: string, token: string, ttlMs: number): Promise<boolean> {
-    requireLockTtl(ttlMs)
-    requireLockToken(key, token)
+  protected async prolong(key: string, token: string, ttlMs: number): Promise<boolean> {
     return (await this.run('renew', key, token, ttlMs)) === 1
   }
 
-  async releaseLock(key: string, token: string): Promise<boolean> {
-    requireLockToken(key, token)
-    const freed = (await this.run('release', key, token, 1)) === 1
-    if (!freed && this.kind === 'lock') this.calls.of(key).options.logger.warn({ lock: key }, LOCK_WAS_LOST)
-    return freed
+  protected async free(key: string, token: string): Promise<boolean> {
+    return (await this.run('release', key, token, 1)) === 1
   }
 
   private run(what: string, key: string, token: string, ttlMs: number): Promise<unknown> {

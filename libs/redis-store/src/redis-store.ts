@@ -99,8 +99,9 @@ export class RedisStore implements Store, StateStore, LockStore {
     this.outbox = new RedisOutbox(this.calls)
     this.ownLog = new RedisLog(this.calls)
     this.log = this.ownLog
-    this.locks = new RedisLocks(this.calls, this.random, 'lock')
-    this.leaseLocks = new RedisLocks(this.calls, this.random, 'lease')
+    const { random, logger } = this
+    this.locks = new RedisLocks(this.calls, { random, logger, kind: 'lock' })
+    this.leaseLocks = new RedisLocks(this.calls, { random, logger, kind: 'lease' })
   }
 
   /** A coordinator in the same place, with this store's connection settings and prefix (C2). */

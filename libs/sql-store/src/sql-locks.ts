@@ -1,14 +1,11 @@
 /** Fenced locks (S2): a row a name, which stays for a while after its end, so that its fence goes on from there. */
 import { sql } from 'kysely'
 import {
-  LOCK_WAS_LOST,
+  CheckedLocks,
   StoreError,
-  newLockToken,
-  requireLockToken,
-  requireLockTtl,
+  type CheckedLocksOptions,
   type FencedLock,
   type LockStore,
-  type Random,
 } from '@botmesh/core'
 import type { ChatRows } from './chat-rows.js'
 import { escapeName } from './names.js'
@@ -21,18 +18,17 @@ export type SqlLeases = Pick<LockStore, 'acquireLockFenced' | 'renewLock' | 'rel
 const ONCE: CallRules = { idempotent: false }
 const IDEMPOTENT: CallRules = { idempotent: true }
 
-export class SqlLocks implements SqlLeases {
+export class SqlLocks extends CheckedLocks {
   constructor(
     private readonly link: SqlLink,
     private readonly rows: ChatRows,
-    private readonly random: Random,
-    /** Keeps locks of different purposes apart. */
-    private readonly kind: 'lock' | 'lease',
-  ) {}
+    options: CheckedLocksOptions,
+  ) {
+    super(options)
+  }
 
-  async acquireLockFenced(key: string, ttlMs: number): Promise<FencedLock | null> {
+  protected async take(key: string, token: string, ttlMs: number): Promise<FencedLock | null> {
     const until = this.untilOf(ttlMs)
-    const token = newLockToken(key, this.random)
     const name = this.nameOf(key)
     // Its own token tells a copy of the call that the first one has landed.
     return this.link.run('acquireLockFenced', key, IDEMPOTENT, async (db) => {
@@ -67,9 +63,8 @@ export class SqlLocks implements SqlLeases {
     })
   }
 
-  async renewLock(key: string, token: string, ttlMs: number): Promise<boolean> {
+  protected async prolong(key: string, token: string, ttlMs: number): Promise<boolean> {
     const until = this.untilOf(ttlMs)
-    requireLockToken(key, token)
     return this.link.run('renewLock', key, IDEMPOTENT, async (db) => {
       const { numUpdatedRows } = await db
         .updateTable('locks')
@@ -82,9 +77,8 @@ export class SqlLocks implements SqlLeases {
     })
   }
 
-  async releaseLock(key: string, token: string): Promise<boolean> {
-    requireLockToken(key, token)
-    const freed = await this.link.run('releaseLock', key, ONCE, async (db) => {
+  protected async free(key: string, token: string): Promise<boolean> {
+    return this.link.run('releaseLock', key, ONCE, async (db) => {
       const { numUpdatedRows } = await db
         .updateTable('locks')
         .set({ until: 0 })
@@ -94,8 +88,6 @@ export class SqlLocks implements SqlLeases {
         .executeTakeFirst()
       return Number(numUpdatedRows) > 0
     })
-    if (!freed && this.kind === 'lock') this.link.options.logger.warn({ lock: key }, LOCK_WAS_LOST)
-    return freed
   }
 
   private nameOf(key: string): string {
@@ -103,7 +95,6 @@ export class SqlLocks implements SqlLeases {
   }
 
   private untilOf(ttlMs: number) {
-    requireLockTtl(ttlMs)
     return sql<Int>`${this.link.options.flavor.nowMs} + ${sql.lit(Math.ceil(ttlMs))}`
   }
 }

@@ -81,8 +81,8 @@ function partsOf(flavor: SqlFlavor, options: SqlStoreOptions): StoreParts {
     state: new SqlChatState(link, rows, journal, outbox, statements, { dedupeMs }),
     users: new SqlUsers(link, rows, random),
     log: new SqlLog(link, tableName(prefix, 'log')),
-    locks: new SqlLocks(link, rows, random, 'lock'),
-    leases: new SqlLocks(link, rows, random, 'lease'),
+    locks: new SqlLocks(link, rows, { random, logger, kind: 'lock' }),
+    leases: new SqlLocks(link, rows, { random, logger, kind: 'lease' }),
     sweep: new Sweep(link, { dedupeMs }),
   }
 }

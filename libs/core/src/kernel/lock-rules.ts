@@ -2,10 +2,6 @@
 import type { Random } from '../contracts/clock.js'
 import { ConfigError } from '../contracts/errors.js'
 
-/** What a warning says where `releaseLock` answers false. */
-export const LOCK_WAS_LOST =
-  'a lock was released that was no longer held: it had run out, and somebody else may have it'
-
 /**
  * A token for one acquisition of `key`. It ends in a mark of the key, so that a token of another lock, or none at all, is
  * told from one that has run out.
