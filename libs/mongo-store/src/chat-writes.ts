@@ -4,11 +4,11 @@
  */
 import {
   ConfigError,
+  keptRecordOf,
   type CommitResult,
   type ConversationMarker,
   type Effects,
   type FlowCheckpoint,
-  type KeptAnswer,
   type OutboxEntry,
 } from '@botmesh/core'
 import {
@@ -245,10 +245,9 @@ function firstOf(list: string, field: string): Expression {
 }
 
 /** Records whose messages a checkpoint still needs (H7). */
-function recordsOf({ answer, held = [], recordId }: FlowCheckpoint): string[] {
-  const kept: (KeptAnswer | undefined)[] = [answer, ...held]
-  const ids = kept.flatMap((one) => (one && 'recordId' in one ? [one.recordId] : []))
-  return [...ids, ...(recordId === undefined ? [] : [recordId])].map(escapeName)
+function recordsOf(checkpoint: FlowCheckpoint): string[] {
+  const record = keptRecordOf(checkpoint)
+  return record === null ? [] : [escapeName(record)]
 }
 
 function ttlOf(checkpoint: FlowCheckpoint): number | undefined {

@@ -1,5 +1,5 @@
 /** Effects and arrivals as arguments of scripts: the counterpart of `scripts/chat-state.lua`. */
-import type { Effects, FlowCheckpoint } from '@botmesh/core'
+import { keptRecordOf, type Effects, type FlowCheckpoint } from '@botmesh/core'
 import { escapeName } from './keys.js'
 import { outboxHash, writeOutboxEntry } from './stored-values.js'
 import type { OutboxEntry } from '@botmesh/core'
@@ -20,7 +20,6 @@ export function effectsArgs(chat: string, name: string, effects: Effects, flags 
   else if (marker === null) letters += 'M'
   if (effects.wakeInMs === null) letters += 'W'
   else if (checkpoint && effects.wakeInMs !== undefined) letters += `w${wakeArg(effects)}`
-  const answer = checkpoint?.answer
   const args = [
     letters,
     name,
@@ -29,7 +28,7 @@ export function effectsArgs(chat: string, name: string, effects: Effects, flags 
     checkpoint ? escapeName(checkpoint.revision) : '',
     checkpoint ? JSON.stringify(checkpoint) : '',
     checkpoint?.ephemeral && checkpoint.ttlMs !== undefined ? String(Math.round(checkpoint.ttlMs)) : '',
-    answer && 'recordId' in answer ? escapeName(answer.recordId) : '',
+    checkpoint ? keptRecordArg(checkpoint) : '',
     marker ? JSON.stringify(marker) : '',
     marker?.ttlMs === undefined ? '' : String(Math.round(marker.ttlMs)),
   ]
@@ -49,6 +48,10 @@ function pushOutbox(args: string[], entries: readonly OutboxEntry[] = []): void 
   for (const entry of entries) args.push(escapeName(entry.key), writeOutboxEntry(entry))
 }
 
+function keptRecordArg(checkpoint: FlowCheckpoint): string {
+  return escapeName(keptRecordOf(checkpoint) ?? '')
+}
+
 function wakeArg({ wakeInMs }: Effects): string {
   return typeof wakeInMs === 'number' ? String(Math.round(wakeInMs)) : ''
 }
@@ -56,13 +59,13 @@ function wakeArg({ wakeInMs }: Effects): string {
 /** Expected and new revision, JSON, time to live, kept record, appointment: a checkpoint and nothing else. */
 export function checkpointArgs(effects: Effects & { checkpoint: FlowCheckpoint }): string[] {
   const { checkpoint, expectedRevision } = effects
-  const { answer, ephemeral, ttlMs } = checkpoint
+  const { ephemeral, ttlMs } = checkpoint
   return [
     escapeName(expectedRevision ?? ''),
     escapeName(checkpoint.revision),
     JSON.stringify(checkpoint),
     ephemeral && ttlMs !== undefined ? String(Math.round(ttlMs)) : '',
-    answer && 'recordId' in answer ? escapeName(answer.recordId) : '',
+    keptRecordArg(checkpoint),
     wakeArg(effects),
   ]
 }
@@ -76,9 +79,9 @@ export function plainCheckpointArgs(
   { checkpoint, expectedRevision, wakeInMs }: Effects & { checkpoint: FlowCheckpoint },
   note: string,
 ): string[] | null {
-  const { answer, ephemeral, ttlMs, revision } = checkpoint
+  const { ephemeral, ttlMs, revision } = checkpoint
   if (typeof wakeInMs === 'number' || (ephemeral && ttlMs !== undefined)) return null
-  if (answer && 'recordId' in answer) return null
+  if (keptRecordOf(checkpoint) !== null) return null
   const known = expectedRevision ? `S${escapeName(expectedRevision)}` : '-'
   if (!note.endsWith(known) || !/^\d+$/.test(note.slice(0, -known.length))) return null
   return [escapeName(revision), JSON.stringify(checkpoint)]

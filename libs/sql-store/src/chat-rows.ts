@@ -13,7 +13,7 @@ import {
   type Transaction,
   type UpdateObject,
 } from 'kysely'
-import { ConfigError, type ConversationMarker, type FlowCheckpoint } from '@botmesh/core'
+import { ConfigError, keptRecordOf, type ConversationMarker, type FlowCheckpoint } from '@botmesh/core'
 import type { SqlFlavor } from './flavor.js'
 import { escapeName } from './names.js'
 import type { Session } from './sql-link.js'
@@ -24,12 +24,12 @@ type Value<T> = T | RawBuilder<T>
 
 /** Columns of the checkpoint. @throws ConfigError if it is marked ephemeral without saying for how long. */
 export function checkpointColumns(checkpoint: FlowCheckpoint, nowMs: Value<Int>, wakeInMs?: number | null) {
-  const { answer } = checkpoint
+  const record = keptRecordOf(checkpoint)
   return {
     checkpoint: JSON.stringify(checkpoint),
     revision: escapeName(checkpoint.revision),
     checkpoint_until: after(nowMs, ttlOf(checkpoint)),
-    record_id: answer && 'recordId' in answer ? escapeName(answer.recordId) : null,
+    record_id: record === null ? null : escapeName(record),
     // An appointment belongs to the checkpoint as written: whatever writes it ends the one before.
     wake_at: after(nowMs, wakeInMs ?? undefined),
     named_at: 0,

@@ -1,5 +1,5 @@
 /** What the slots of a commit's statements (`commit-unit.ts`) stand for. */
-import type { Effects } from '@botmesh/core'
+import { keptRecordOf, type Effects } from '@botmesh/core'
 import { ttlOf } from './chat-rows.js'
 import { escapeName } from './names.js'
 import { inboundMark, receiptMark } from './receipts.js'
@@ -16,11 +16,11 @@ export function valuesOf(
   const values: Values = { chat, fence, receipt: receiptMark(commitId), receiptMs: limits.receiptMs }
   if (typeof expectedRevision === 'string') values['expected'] = escapeName(expectedRevision)
   if (checkpoint) {
-    const { answer } = checkpoint
+    const record = keptRecordOf(checkpoint)
     values['checkpoint'] = JSON.stringify(checkpoint)
     values['revision'] = escapeName(checkpoint.revision)
     values['ttlMs'] = ceil(ttlOf(checkpoint))
-    values['record'] = answer && 'recordId' in answer ? escapeName(answer.recordId) : null
+    values['record'] = record === null ? null : escapeName(record)
     values['wakeMs'] = ceil(wakeInMs)
   }
   if (marker !== undefined) {

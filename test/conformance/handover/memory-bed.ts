@@ -67,7 +67,7 @@ export class MemoryBed implements BadInputBed, ReplicaHost {
     const { data } = this.store as unknown as Insides
     const row = data.row(chatKey)
     const now = this.clock.now()
-    if (what === 'checkpoint') row.writeCheckpoint(text, `planted-${now}`, undefined, now)
+    if (what === 'checkpoint') row.writeCheckpoint(text, { revision: `planted-${now}` }, undefined, now)
     else if (what === 'marker') row.writeMarker(text, undefined, now)
     else if (what === 'outbox') data.outbox.chats.set(chatKey, new Map([['r:planted/-/0/0', text]]))
     else {
@@ -120,7 +120,7 @@ export class MemoryBed implements BadInputBed, ReplicaHost {
 interface Insides {
   data: {
     row(key: string): {
-      writeCheckpoint(json: string, revision: string, ttlMs: undefined, now: number): void
+      writeCheckpoint(json: string, checkpoint: { revision: string }, ttlMs: undefined, now: number): void
       writeMarker(json: string, ttlMs: undefined, now: number): void
     }
     asides: Map<string, string>

@@ -6,12 +6,11 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import { describe, expect, it } from '@jest/globals'
-import { MongoClient } from 'mongodb'
-import { MongoDouble } from '../../doubles/mongo/index.js'
-import { onTestEnd, sharedRedisUrl } from '../../support/index.js'
+import { sharedRedisUrl } from '../../support/index.js'
 import { playFault, type FaultCase } from './fault-points.js'
 import { cellsOf, nameOf, readMatrix, type Cell, type Outcome, type Row } from './matrix.js'
 import { MongoBed } from './mongo-bed.js'
+import { mongoPlace } from './mongo-places.js'
 import { runCell } from './run-cell.js'
 
 type PossibleRow = Row & Outcome
@@ -20,32 +19,15 @@ const rows = readMatrix().rows.filter(
   (row): row is PossibleRow => row.redis === true && !('impossible' in row),
 )
 
-const DATABASE = 'botmesh_handover'
 /** Replicas do not all connect at one moment. */
 const APART_MS = 60
 
 const run = `h${randomUUID().slice(0, 8)}`
 let beds = 0
-let server: Promise<{ url: string; client: MongoClient }> | undefined
-
-async function startServer(): Promise<{ url: string; client: MongoClient }> {
-  const given = process.env['MONGO_URL'] ?? ''
-  const double = new MongoDouble()
-  if (given === '') {
-    await double.start()
-    onTestEnd(() => double.stop())
-  }
-  const url = given === '' ? double.url() : given
-  const client = new MongoClient(url)
-  onTestEnd(() => client.close())
-  return { url, client }
-}
 
 /** Somewhere nobody has been. */
 async function newBed(leaseMs?: number): Promise<MongoBed> {
-  server ??= startServer()
-  const [redisUrl, { url, client }] = await Promise.all([sharedRedisUrl(), server])
-  const place = { url, db: client.db(DATABASE), prefix: `${run}n${beds++}` }
+  const [redisUrl, place] = await Promise.all([sharedRedisUrl(), mongoPlace(`${run}n${beds++}`)])
   return new MongoBed(redisUrl, place, leaseMs)
 }
 

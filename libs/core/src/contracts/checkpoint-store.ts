@@ -4,8 +4,12 @@
  */
 import type { Message } from './message.js'
 
-/** The answer an interrupted step had already been given (H7): the message, or a pointer to its journal record. */
-export type KeptAnswer = { message: Message; hooks?: HookResults } | { recordId: string; hooks?: HookResults }
+/**
+ * A message that a conversation was given and has not worked off (H7): itself, with the id of its journal record if it
+ * has one, or a pointer to that record.
+ */
+export type KeptAnswer =
+  { message: Message; recordId?: string; hooks?: HookResults } | { recordId: string; hooks?: HookResults }
 
 /** What `before('message')` hooks did to a message; travels with it, hooks are not run again (H7). */
 export interface HookResults {
@@ -36,7 +40,7 @@ export interface FlowCheckpoint {
     sends: number
     timeoutMs?: number
   }
-  /** H7: answer of the step's first question, given but not yet worked off. */
+  /** H7: answer of the step's first question, given but not yet worked off. The only one that may be a pointer. */
   answer?: KeptAnswer
   /** H7: messages that woke a step with a kept answer: they answer the next questions, oldest first. */
   held?: KeptAnswer[]

@@ -11,6 +11,8 @@ export interface Answer {
   hooks: HookResults | undefined
   /** With durability: its journal record. */
   recordId: string | null
+  /** As a checkpoint has it. */
+  kept?: KeptAnswer
 }
 
 /** @returns null for a timer's span. */
@@ -27,20 +29,35 @@ export function makeAnswer(
 }
 
 /**
- * @returns a pointer with durability, else the message itself (without the transport's own object) if it fits into
- * `maxBytes` of JSON, else null.
+ * The form in which the answer of a step's first question is kept: as it was kept before; a pointer if the span is that of
+ * its record, which stays found as long as the checkpoint points to it; else itself.
+ * @param spanRecordId of the record that the span works on; null without durability.
+ * @returns null if it is larger than `maxBytes` of JSON.
  */
-export function keptForm(answer: Answer, durable: boolean, maxBytes: number): KeptAnswer | null {
-  const hooks = answer.hooks === undefined ? {} : { hooks: answer.hooks }
-  if (durable && answer.recordId !== null) return { recordId: answer.recordId, ...hooks }
-  const { raw: _raw, ...message } = answer.original
-  const kept: KeptAnswer = { message, ...hooks }
-  return new TextEncoder().encode(JSON.stringify(kept)).length <= maxBytes ? kept : null
+export function answerForm(answer: Answer, spanRecordId: string | null, maxBytes: number): KeptAnswer | null {
+  if (answer.kept !== undefined) return answer.kept
+  const { recordId, hooks } = answer
+  if (recordId === null || recordId !== spanRecordId) return wholeForm(answer, maxBytes)
+  return hooks === undefined ? { recordId } : { recordId, hooks }
+}
+
+/**
+ * The form in which a message is kept that waits behind such an answer: itself, without the transport's own object. A
+ * pointer would not do: its record is acknowledged, and a store keeps the content of one of those only.
+ * @returns null if it is larger than `maxBytes` of JSON: with durability it is not acknowledged then, and comes again.
+ */
+export function wholeForm({ original, hooks, recordId, kept }: Answer, maxBytes: number): KeptAnswer | null {
+  if (kept !== undefined) return kept
+  const { raw: _raw, ...message } = original
+  const form: KeptAnswer = { message }
+  if (recordId !== null) form.recordId = recordId
+  if (hooks !== undefined) form.hooks = hooks
+  return new TextEncoder().encode(JSON.stringify(form)).length <= maxBytes ? form : null
 }
 
 /** Reads a kept answer back. @returns null if it points to a record that is gone. */
 export async function readKept(kept: KeptAnswer, scope: TurnScope): Promise<Answer | null> {
-  if ('message' in kept) return makeAnswer(kept.message, kept.hooks, null)
-  const message = await scope.findRecord(kept.recordId)
-  return message === null ? null : makeAnswer(message, kept.hooks, kept.recordId)
+  const { hooks, recordId = null } = kept
+  const message = 'message' in kept ? kept.message : await scope.findRecord(kept.recordId)
+  return message === null ? null : { ...makeAnswer(message, hooks, recordId), kept }
 }

@@ -4,7 +4,7 @@
  */
 import type { KeptAnswer } from '../contracts/checkpoint-store.js'
 import type { AnswerHeld } from '../kernel/settle-policy.js'
-import { keptForm, type Answer } from './answers.js'
+import { answerForm, wholeForm, type Answer } from './answers.js'
 import type { KeptMark, Ledger, WaitMark } from './ledger.js'
 import type { ConversationHost, TurnScope } from './port.js'
 import type { RunStart } from './run-start.js'
@@ -80,7 +80,8 @@ export class Answers {
     this.#last = 'unkept'
     const { ledger } = this.run
     if (!ledger.keeps) return
-    const { form } = this.#heldOf(answer)
+    const { scope, host } = this.run
+    const form = answerForm(answer, scope?.recordId ?? null, host.options.maxAnswerBytes)
     // Too large: the step starts over elsewhere, so its mark must not take the next message for the answer.
     this.#kept = form === null ? null : { form, mark }
     this.#owe()
@@ -118,7 +119,6 @@ export class Answers {
   }
 
   #heldOf(answer: Answer): Held {
-    const { scope, host } = this.run
-    return { answer, form: keptForm(answer, scope?.durable === true, host.options.maxAnswerBytes) }
+    return { answer, form: wholeForm(answer, this.run.host.options.maxAnswerBytes) }
   }
 }

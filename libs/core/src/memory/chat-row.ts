@@ -7,6 +7,7 @@
  */
 import type { ConversationMarker, FlowCheckpoint } from '../contracts/checkpoint-store.js'
 import type { CommitResult } from '../contracts/state-store.js'
+import { keptRecordOf } from '../kernel/kept-record.js'
 
 interface Stored {
   json: string
@@ -22,6 +23,8 @@ export class ChatRow {
   private checkpoint: Stored | null = null
   /** By the store's clock: when somebody is to look at the checkpoint; null if nobody need. */
   private wakeAt: number | null = null
+  /** Of the journal, that the checkpoint points to. */
+  private pointer: string | null = null
   private markerRow: Stored | null = null
   private committed: Map<string, number> | null = null
   private receipts: Map<string, { result: CommitResult; expiresAt: number }> | null = null
@@ -68,19 +71,26 @@ export class ChatRow {
     return this.wakeAt - now
   }
 
+  /** Id of the record that is to be found as long as the checkpoint stands (H7). */
+  get keptRecord(): string | null {
+    return this.checkpoint === null ? null : this.pointer
+  }
+
   forgetWake(): void {
     this.wakeAt = null
   }
 
+  /** @param json of `checkpoint`. */
   writeCheckpoint(
     json: string,
-    revision: string,
+    checkpoint: FlowCheckpoint,
     ttlMs: number | undefined,
     now: number,
     wakeInMs: number | null = null,
   ): void {
     this.checkpoint = { json, expiresAt: ttlMs === undefined ? Infinity : now + ttlMs }
-    this.rowRevision = revision
+    this.rowRevision = checkpoint.revision
+    this.pointer = keptRecordOf(checkpoint)
     this.wakeAt = wakeInMs === null ? null : now + wakeInMs
   }
 

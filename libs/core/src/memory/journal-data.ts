@@ -7,8 +7,8 @@ import { unreadableLetter } from '../kernel/unreadable-letter.js'
 interface Row {
   id: string
   seq: number
-  /** The record as JSON, without what changes: attempts, lastError. */
-  json: string
+  /** The message as JSON; null once it is not needed any more, and only its id is. */
+  json: string | null
   attempts: number
   lastError: string | undefined
   status: 'pending' | 'acknowledged' | 'dead'
@@ -22,6 +22,8 @@ interface ChatJournal {
   seq: number
   rows: Map<string, Row>
   pending: Set<Row>
+  /** Acknowledged, and not forgotten yet: a checkpoint may point to it (H7). */
+  kept: Row | null
 }
 
 export class JournalData {
@@ -44,7 +46,12 @@ export class JournalData {
   record(key: string, message: Message): 'recorded' | 'duplicate' {
     const { raw: _raw, ...kept } = message
     const json = JSON.stringify(kept)
-    const chat = this.chats.get(key) ?? { seq: 0, rows: new Map<string, Row>(), pending: new Set<Row>() }
+    const chat = this.chats.get(key) ?? {
+      seq: 0,
+      rows: new Map<string, Row>(),
+      pending: new Set<Row>(),
+      kept: null,
+    }
     this.chats.set(key, chat)
     this.forgetOld(chat)
     if (chat.rows.has(message.id)) return 'duplicate'
@@ -87,14 +94,23 @@ export class JournalData {
   find(key: string, id: string): JournalRecord | null {
     const row = this.chats.get(key)?.rows.get(id)
     try {
-      return row ? this.read(row) : null
+      return row && row.json !== null ? this.read(row) : null
     } catch {
       return null // Whoever looks for it goes on without, and its own turn reports it.
     }
   }
 
-  acknowledge(key: string, id: string): void {
-    this.end(key, id, 'acknowledged')
+  /**
+   * Its message stays found until the next one of its chat is acknowledged: a kept answer may point to it.
+   * @param pointer the record that the chat's checkpoint points to: not replaced by a later one.
+   */
+  acknowledge(key: string, id: string, pointer: string | null): void {
+    const row = this.end(key, id, 'acknowledged')
+    const chat = this.chats.get(key)
+    if (!row || !chat) return
+    const gone = chat.kept?.id === pointer ? row : chat.kept
+    if (gone !== row) chat.kept = row
+    if (gone !== null) gone.json = null
   }
 
   fail(key: string, id: string, error: string, retryMs: number | null): void {
@@ -142,24 +158,27 @@ export class JournalData {
     const row = this.chats.get(key)?.rows.get(id)
     if (row?.status !== 'dead') return false
     row.status = 'acknowledged'
+    row.json = null
     row.endedAt = this.clock.now()
     return true
   }
 
-  private end(key: string, id: string, status: 'acknowledged' | 'dead'): void {
+  private end(key: string, id: string, status: 'acknowledged' | 'dead'): Row | null {
     const chat = this.chats.get(key)
     const row = chat?.rows.get(id)
-    if (!chat || row?.status !== 'pending') return
+    if (!chat || row?.status !== 'pending') return null
     row.status = status
     row.endedAt = this.clock.now()
     chat.pending.delete(row)
     if (chat.pending.size === 0) this.withPending.delete(key)
+    return row
   }
 
-  /** Acknowledged ids stay known for `dedupeMs`; dead letters and what is pending stay for good. */
+  /** Acknowledged ids stay known for `dedupeMs`; dead letters, what is pending and what may be pointed to stay for good. */
   private forgetOld(chat: ChatJournal): void {
     const before = this.clock.now() - this.dedupeMs
     for (const row of chat.rows.values()) {
+      if (row === chat.kept) continue
       if (row.status === 'acknowledged' && row.endedAt <= before) chat.rows.delete(row.id)
       else break
     }
@@ -189,8 +208,8 @@ export class JournalData {
 }
 
 /** @throws Error if it is no message. */
-function readMessage(json: string): Message {
-  const message = JSON.parse(json) as Partial<Message> | null
+function readMessage(json: string | null): Message {
+  const message = JSON.parse(json ?? 'null') as Partial<Message> | null
   const whole = [message?.id, message?.chatId, message?.body].every((part) => typeof part === 'string')
   if (!whole) throw new Error('it has not the form of a message')
   return message as Message

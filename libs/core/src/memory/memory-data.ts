@@ -161,7 +161,7 @@ export class MemoryData {
     const outboxJson = (effects.outbox ?? []).map((entry) => JSON.stringify(entry))
     if (checkpoint && checkpointJson !== null) {
       const wakeInMs = effects.wakeInMs ?? null
-      row.writeCheckpoint(checkpointJson, checkpoint.revision, ttlOf(checkpoint), now, wakeInMs)
+      row.writeCheckpoint(checkpointJson, checkpoint, ttlOf(checkpoint), now, wakeInMs)
       if (wakeInMs !== null) this.waking.add(key)
     } else if (checkpoint === null) {
       row.clearCheckpoint()
@@ -169,7 +169,7 @@ export class MemoryData {
       row.forgetWake()
     }
     if (marker !== undefined) row.writeMarker(markerJson, marker?.ttlMs, now)
-    for (const id of effects.ack ?? []) this.journal.acknowledge(key, id)
+    for (const id of effects.ack ?? []) this.journal.acknowledge(key, id, row.keptRecord)
     this.outbox.write(key, outboxJson)
     this.outbox.forget(key, effects.forget ?? [])
     const result: CommitResult = { outcome: 'committed', revision: row.revision(now) }
@@ -183,7 +183,7 @@ export class MemoryData {
     const now = this.clock.now()
     if (row.revision(now) === checkpoint.revision) return true
     if (!row.matches(expected, now)) return false
-    row.writeCheckpoint(JSON.stringify(checkpoint), checkpoint.revision, ttlOf(checkpoint), now)
+    row.writeCheckpoint(JSON.stringify(checkpoint), checkpoint, ttlOf(checkpoint), now)
     row.fence = fence
     return true
   }

@@ -106,9 +106,7 @@ export class MemoryStore implements Store, StateStore, LockStore {
   setCheckpoint(key: string, checkpoint: FlowCheckpoint): Promise<void> {
     return attempt(() => {
       const ttlMs = checkpoint.ephemeral ? checkpoint.ttlMs : undefined
-      this.data
-        .row(key)
-        .writeCheckpoint(JSON.stringify(checkpoint), checkpoint.revision, ttlMs, this.clock.now())
+      this.data.row(key).writeCheckpoint(JSON.stringify(checkpoint), checkpoint, ttlMs, this.clock.now())
     })
   }
 
