@@ -8,7 +8,7 @@
  * The Message-IDs that the bot gives carry the chat's thread: an answer finds its chat even if the writer's program
  * keeps only In-Reply-To.
  */
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 
 export interface ChatParts {
   address: string
@@ -51,7 +51,7 @@ export function readChatId(chatId: string): ChatParts | null {
 
 /** The thread that began with this Message-ID. */
 export function threadOf(rootId: string): string {
-  return createHash('sha256').update(rootId).digest('hex').slice(0, 16)
+  return hash('sha256', rootId).slice(0, 16)
 }
 
 /** @param unique letters, digits and hyphens. @returns without angle brackets */

@@ -29,7 +29,8 @@ export interface RawMail {
   /** The whole text, with what was quoted. */
   text: string
   to: string[]
-  headers: Record<string, string>
+  /** By name in lower case, unfolded; of a header that is there several times the first. */
+  headers: ReadonlyMap<string, string>
 }
 
 /** More files of one mail are left out. */
@@ -121,6 +122,6 @@ function rawOf(mail: Mail): RawMail {
     subject: mail.subject,
     text: mail.text.slice(0, MAX_TEXT_CHARS),
     to: mail.to,
-    headers: Object.fromEntries(mail.headers),
+    headers: mail.headers,
   }
 }
