@@ -68,7 +68,7 @@ const TRANSPORTS = {
   },
   // What arrives once the message is decrypted.
   baileys: {
-    samples: (text) => {
+    samples: async (text) => {
       const received = proto.WebMessageInfo.fromObject(JSON.parse(text, BufferJSON.reviver))
       return Buffer.from(proto.WebMessageInfo.encode(received).finish())
     },
@@ -86,7 +86,10 @@ const TRANSPORTS = {
 const messagesAmong = (events) => [events].flat().filter((event) => event.kind === 'message').length
 
 /** The samples that hold messages of users, as bytes, and how many messages they are. */
-async function bodiesOf(name, { samples = (text) => Buffer.from(text), read, messages = messagesAmong }) {
+async function bodiesOf(
+  name,
+  { samples = async (text) => Buffer.from(text), read, messages = messagesAmong },
+) {
   const folder = new URL(`../libs/${name}/src/sample-messages/`, import.meta.url)
   const bodies = { messages: 0, raw: [] }
   for (const file of readdirSync(folder)) {

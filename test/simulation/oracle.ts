@@ -22,7 +22,9 @@ export interface Seen {
   /** The messages written after everything had calmed down. */
   last: readonly string[]
   /** A message's place in its chat's journal. */
-  seq: (chatId: string, id: string) => Promise<number | null>
+  seq: (chatId: string, id: string) => number | null
+  /** Answers that flows have and did not get to speak of. */
+  kept: readonly string[]
   /** A record of the chat that is still open. */
   pending: (chatId: string) => Promise<string | null>
   chats: readonly string[]
@@ -34,14 +36,17 @@ export async function faultsOf(seen: Seen): Promise<string[]> {
   const faults = [...doubled(seen), ...overlaps(seen), ...surprises(seen), ...stuck(seen)]
   // A timeout fires though every replica that knew it died (D1, T5).
   if (seen.durable) faults.push(...seen.overdue.map((chatId) => `timeout lost in ${chatId}`))
-  if (seen.durable) faults.push(...lost(seen), ...(await disorder(seen)), ...(await open(seen)))
+  if (seen.durable) faults.push(...lost(seen), ...disorder(seen), ...(await open(seen)))
   return faults
 }
 
-function doubled({ spoken }: Seen): string[] {
+/** Without durability, a step that is repeated after a death says again what it said (H11). */
+const REPEATABLE = /^(Colour|Done)/
+
+function doubled({ durable, spoken }: Seen): string[] {
   const before = new Set<string>()
   return spoken.flatMap(({ chatId, text }) => {
-    const known = before.has(`${chatId} ${text}`)
+    const known = before.has(`${chatId} ${text}`) && (durable || !REPEATABLE.test(text))
     before.add(`${chatId} ${text}`)
     return known ? [`doubled: ${text} to ${chatId}`] : []
   })
@@ -59,15 +64,19 @@ function overlaps({ spoken }: Seen): string[] {
   })
 }
 
-function lost({ spoken, accepted, errors }: Seen): string[] {
+/** An answer may be spoken of only later, by another message's turn; or not yet. */
+function lost({ spoken, accepted, errors, kept }: Seen): string[] {
+  const toldOf = new Set(
+    [...spoken.map(({ text }) => text), ...kept].flatMap((text) => text.match(/\bm\d+\b/g) ?? []),
+  )
   const inDoubt = errors.filter(isInDoubt).map(String)
   return accepted.flatMap(({ id }) => {
-    if (spoken.some(({ text }) => idOf(text) === id)) return []
+    if (toldOf.has(id)) return []
     return inDoubt.some((text) => text.includes(`r:${id}/`)) ? [] : [`lost: ${id}`]
   })
 }
 
-async function disorder({ spoken, seq }: Seen): Promise<string[]> {
+function disorder({ spoken, seq }: Seen): string[] {
   const faults: string[] = []
   const last = new Map<string, { seq: number; id: string }>()
   const answered = new Set<string>()
@@ -75,7 +84,11 @@ async function disorder({ spoken, seq }: Seen): Promise<string[]> {
     const id = idOf(text)
     if (answered.has(id)) continue
     answered.add(id)
-    const place = (await seq(chatId, id)) ?? 0
+    const place = seq(chatId, id)
+    if (place === null) {
+      faults.push(`never recorded: ${id}`)
+      continue
+    }
     const before = last.get(chatId)
     if (before !== undefined && before.seq > place) faults.push(`order: ${id} after ${before.id}`)
     last.set(chatId, { seq: place, id })

@@ -108,11 +108,17 @@ class Simulation {
       accepted: this.deliveries.filter(({ state }) => state === 'accepted'),
       unaccepted: this.deliveries.filter(({ state }) => state !== 'accepted').map(({ id }) => id),
       last: this.deliveries.slice(-CHATS.length).map(({ id }) => id),
-      seq: async (chatId, id) => (await bed.store.journal.find(keyOf(chatId), id))?.seq ?? null,
+      kept: await this.keptAnswers(),
+      seq: (chatId, id) => bed.arrivalOf(keyOf(chatId), id),
       pending: async (chatId) => (await bed.store.journal.oldest(keyOf(chatId)))?.id ?? null,
       chats: CHATS,
       overdue: this.overdue,
     })
+  }
+
+  private async keptAnswers(): Promise<string[]> {
+    const found = await Promise.all(CHATS.map((chatId) => this.bed.store.getCheckpoint(keyOf(chatId))))
+    return found.map((checkpoint) => JSON.stringify(checkpoint?.state['answers'] ?? []))
   }
 
   /** Chats whose question has a timeout. */

@@ -19,6 +19,7 @@ export type Speaks = (chatId: string, fence: number | null) => void
 export const BODIES = ['order', 'order', 'survey', 'M', 'red', 'slow', 'hello', 'hello'] as const
 
 const SLOW_MS = 4000
+const LONG_MS = 9000
 /** Of the first question: longer than a lease, shorter than the rest of a life. */
 const TIMEOUT_MS = 40_000
 
@@ -32,7 +33,9 @@ export function define(bot: Bot, clock: () => Clock, speaks: Speaks): void {
     .step('size', async (c) => {
       c.state.entered ??= c.message.id
       try {
-        const { id } = await c.askMessage(`Size? ${about(c)}`, { timeout: TIMEOUT_MS })
+        const { id, body } = await c.askMessage(`Size? ${about(c)}`, { timeout: TIMEOUT_MS })
+        // Longer than a stopping replica waits: the answer is kept, and what comes meanwhile waits behind it (H7).
+        if (body === 'slow') await pause(clock(), LONG_MS)
         c.state.answers = [id]
         return
       } catch (error) {

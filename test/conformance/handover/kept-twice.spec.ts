@@ -68,6 +68,7 @@ class Scene {
       .ask('name', 'Name?')
       .step('end', (c) => c.say([c.state['size'], c.state['address'], c.state['name']].join(', ')))
       .persistent()
+    bot.onMessage((ctx) => ctx.reply(`Heard ${ctx.body} of ${ctx.from}`).then(() => undefined))
   }
 }
 
@@ -94,6 +95,8 @@ describe.each(beds)('H7, H8, D1: on $place, a step that is cut short twice', ({ 
         expect(bed.said.filter((text) => text === 'Noted')).toHaveLength(1)
         await bed.until(() => d.handled.some(({ message }) => message.id === '5'), 5)
         await d.stop()
+        // Nothing has asked for it.
+        expect(bed.said.filter((text) => text.startsWith('Heard'))).toEqual(['Heard too much of 100'])
         expect([await bed.pending(CHAT_KEY), await bed.stored(CHAT_KEY), d.errors]).toEqual([0, 'none', []])
       } finally {
         await bed.close()

@@ -63,6 +63,12 @@ export class MemoryBed implements BadInputBed, ReplicaHost {
     return checkpoint !== null ? 'checkpoint' : marker !== null ? 'marker' : 'none'
   }
 
+  /** The place of a message in the order in which its chat's were recorded; null if it never was. */
+  arrivalOf(chatKey: string, id: string): number | null {
+    const { data } = this.store as unknown as Insides
+    return data.journal.chats.get(chatKey)?.rows.get(id)?.seq ?? null
+  }
+
   async plant(chatKey: string, what: Plantable, text: string): Promise<void> {
     const { data } = this.store as unknown as Insides
     const row = data.row(chatKey)
@@ -125,7 +131,7 @@ interface Insides {
     }
     asides: Map<string, string>
     outbox: { chats: Map<string, Map<string, string>> }
-    journal: { chats: Map<string, { pending: Set<{ json: string }> }> }
+    journal: { chats: Map<string, { pending: Set<{ json: string }>; rows: Map<string, { seq: number }> }> }
     readState(key: string): StateParts
   }
 }

@@ -1,5 +1,6 @@
 /** What handlers get (B2). */
 import { ConfigError, LeaseLostError } from '../contracts/errors.js'
+import type { HookResults } from '../contracts/checkpoint-store.js'
 import type { Logger } from '../contracts/logger.js'
 import type { Message, MessageType, Outgoing, Sent } from '../contracts/message.js'
 import type { TurnScope } from '../conversation/port.js'
@@ -42,11 +43,12 @@ export class MessageContext {
     private readonly span: Span,
     private readonly host: ContextHost,
     message: Message,
+    hooks: HookResults | undefined,
   ) {
     this.message = message
-    this.body = span.hooks?.body ?? message.body
-    this.type = span.hooks?.type ?? message.type
-    this.lang = span.hooks?.lang ?? message.lang
+    this.body = hooks?.body ?? message.body
+    this.type = hooks?.type ?? message.type
+    this.lang = hooks?.lang ?? message.lang
   }
 
   get chatId(): string {

@@ -4,7 +4,7 @@ import type { Logger } from '../contracts/logger.js'
 import type { HookResults } from '../contracts/checkpoint-store.js'
 import type { Message, Outgoing, Sent } from '../contracts/message.js'
 import type { Store } from '../contracts/store.js'
-import type { ConversationEngine, TurnScope } from '../conversation/port.js'
+import type { ConversationEngine, TurnScope, Unclaimed } from '../conversation/port.js'
 import { silentMessage } from '../conversation/timeouts.js'
 import type { SendGate } from '../runtime/send-gate.js'
 import type { Span } from '../runtime/span.js'
@@ -51,6 +51,20 @@ export class Dispatcher implements SpanHandler, ContextHost {
       span.touched = true
       return
     }
+    return this.route(span, ctx, message)
+  }
+
+  /** A message that a conversation was given and ended without using (H7). */
+  async unclaimed(span: Span, { original, hooks }: Unclaimed): Promise<void> {
+    const message = hooks === undefined ? original : { ...original, ...hooks }
+    if (original.id === span.message?.id) return this.route(span, this.contextOf(span), message)
+    // Of the same person: in groups the key is per participant (B4).
+    await this.route(span, new MessageContext(span, this, original, hooks), message)
+  }
+
+  /** What no conversation claims. */
+  private async route(span: Span, ctx: MessageContext, message: Message): Promise<void> {
+    const { router, engine, converses } = this.options
     const command = router.commandFor(message)
     if (command !== null) return this.follow(command, ctx)
     const flow = converses ? engine.triggeredBy(message) : null
@@ -74,7 +88,7 @@ export class Dispatcher implements SpanHandler, ContextHost {
   /** The context of a span, made once. A timer's has a message without content. */
   contextOf(span: Span): MessageContext {
     if (span.context instanceof MessageContext) return span.context
-    const context = new MessageContext(span, this, span.message ?? this.silence(span))
+    const context = new MessageContext(span, this, span.message ?? this.silence(span), span.hooks)
     span.context = context
     return context
   }

@@ -122,6 +122,7 @@ export class RunningBot {
       wake: (key, timerId, act) => this.wakeConversation(key, timerId, act),
       runIn: runInScope,
       contextFor: (scope) => this.dispatcher.contextOf(scope as Span),
+      unclaimed: (scope, answer) => this.dispatcher.unclaimed(scope as Span, answer),
       handedOver: (event) => this.events.emit('coordination:handover', event),
       text: (id, lang, values) => this.texts.find(id, lang, values),
       report: (error) => this.events.error(error),

@@ -2,9 +2,11 @@
 import { LeaseLostError } from '../contracts/errors.js'
 import type { Message } from '../contracts/message.js'
 import { arrive, type ArrivalHost } from './arrivals.js'
+import { answerOf, type Answer } from './answers.js'
 import { timeOutStored } from './timeouts.js'
 import type { Resume } from './frame.js'
 import { stageOver } from './ledger.js'
+import { LeftOver } from './left-over.js'
 import { plainCopy } from './plain-json.js'
 import type { ConversationChange, ConversationEngine, ConversationHost, TurnScope } from './port.js'
 import type { FlowRegistry } from './registry.js'
@@ -28,12 +30,20 @@ export function createConversations(
 class Conversations implements ConversationEngine, RunOwner<Run>, ArrivalHost {
   /** In the order of their last use. */
   readonly #runs = new Map<string, Run>()
+  /** Runs that are over, but for what is left of their messages. */
+  readonly #ending = new Set<Run>()
+  readonly #leftOver: LeftOver
 
   constructor(
     readonly host: ConversationHost,
     readonly registry: FlowRegistry,
     private readonly maxCopies: number,
-  ) {}
+  ) {
+    this.#leftOver = new LeftOver(host, (key) => {
+      const run = this.#runs.get(key)
+      return run === undefined || this.#ending.has(run) ? undefined : run
+    })
+  }
 
   freeze(): void {
     this.registry.freeze()
@@ -52,12 +62,13 @@ class Conversations implements ConversationEngine, RunOwner<Run>, ArrivalHost {
   }
 
   async accept(scope: TurnScope): Promise<boolean> {
-    if (scope.message === null) return false
+    const answer = answerOf(scope)
+    if (answer === null) return false
     const run = this.#runs.get(scope.key)
     if (run !== undefined) {
       if (this.isCurrent(run, scope)) {
         this.#keep(run)
-        run.deliver(scope)
+        run.give(scope, answer)
         return true
       }
       run.vanish(new LeaseLostError(scope.key, 'superseded'))
@@ -122,10 +133,11 @@ class Conversations implements ConversationEngine, RunOwner<Run>, ArrivalHost {
   }
 
   running(key: string): Promise<void> | null {
-    return (this.#runs.get(key)?.running ?? null) === null ? null : this.#settled(key)
+    return this.#atWork(key) === null ? null : this.#settled(key)
   }
 
   suspend(key: string, error: LeaseLostError, fence?: number | null): void {
+    this.#leftOver.stopped(key)
     this.#servedUpTo(key, fence)?.suspend(error)
   }
 
@@ -154,6 +166,12 @@ class Conversations implements ConversationEngine, RunOwner<Run>, ArrivalHost {
     return scope.state === undefined || scope.state.revision === run.revision
   }
 
+  async passOn(run: Run, scope: TurnScope, left: readonly Answer[]): Promise<void> {
+    this.#ending.add(run)
+    await this.#leftOver.passOn(scope, left)
+    this.#ending.delete(run)
+  }
+
   gone(run: Run): void {
     if (this.#runs.get(run.key) === run) this.#runs.delete(run.key)
   }
@@ -167,10 +185,14 @@ class Conversations implements ConversationEngine, RunOwner<Run>, ArrivalHost {
   /** A conversation may be followed by another one that it entered: settled is what runs nothing at all. */
   async #settled(key: string): Promise<void> {
     for (;;) {
-      const running = this.#runs.get(key)?.running ?? null
-      if (running === null) return
-      await running
+      const working = this.#atWork(key)
+      if (working === null) return
+      await working
     }
+  }
+
+  #atWork(key: string): Promise<void> | null {
+    return this.#runs.get(key)?.running ?? this.#leftOver.of(key)
   }
 
   /** Ends what the chat is in, here or in the store. @returns what has to be removed there, not yet staged. */

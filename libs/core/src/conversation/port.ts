@@ -115,11 +115,20 @@ export interface ConversationHost {
   runIn<T>(act: ActScope, fn: () => T): T
   /** The context handed to flows and conversations for the message of `scope` (`MessageContext`). */
   contextFor(scope: TurnScope): unknown
+  /** Handles a message that a conversation was given and ended without using: as one that no conversation claimed. Hooks
+   * have run. @throws what the handlers throw. */
+  unclaimed(scope: TurnScope, answer: Unclaimed): Promise<void>
   handedOver(event: { key: string; name: string; outcome: HandoverOutcome; reason?: string }): void
   /** A text of the library in the chat's language (B5). */
   text(id: string, lang: string | undefined, values?: Record<string, string | number>): string
   /** Reports an error that no caller waits for. */
   report(error: unknown): void
+}
+
+/** As it arrived, and what hooks made of it. */
+export interface Unclaimed {
+  original: Message
+  hooks: HookResults | undefined
 }
 
 export type HandoverOutcome = 'resumed' | 'forwarded' | 'notified' | 'restarted' | 'handled' | 'dropped'

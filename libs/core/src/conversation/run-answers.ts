@@ -48,6 +48,11 @@ export class Answers {
     return kept ? this.#last : 'unkept'
   }
 
+  /** What nothing has asked for. */
+  get leftOver(): Answer[] {
+    return this.#waiting.map(({ answer }) => answer)
+  }
+
   get held(): KeptAnswer[] {
     return this.#waiting.flatMap(({ form }) => (form === null ? [] : [form]))
   }

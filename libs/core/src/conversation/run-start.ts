@@ -30,6 +30,8 @@ export interface RunOwner<R> {
   readonly host: ConversationHost
   /** False if the run's copy is stale under this span. */
   isCurrent(run: R, scope: TurnScope): boolean
+  /** It ends, and these are left of what it was given: they are handled before it is gone. */
+  passOn(run: R, scope: TurnScope, left: readonly Answer[]): Promise<void>
   /** It is gone; nothing of it runs for the chat any more. */
   gone(run: R): void
 }

@@ -4,7 +4,7 @@
  * States: `running` (a step's code runs under a span) → `waiting` (a question is open, no turn is held) → `running`
  * … → `gone` (ended, left, failed, suspended or stale; never left again).
  * - running → waiting: `c.ask` has said its question; the wait is staged for the commit that ends the span.
- * - waiting → running: a message (`deliver`), a wait's timeout or a `c.idle` watcher, each under a turn of its own.
+ * - waiting → running: a message (`give`), a wait's timeout or a `c.idle` watcher, each under a turn of its own.
  * - running → gone: the last step returned, `c.end()`, an uncaught error, `suspend`.
  * - waiting → gone: `drop`, `leave`, stop.
  * Ignored: a timer of a wait that is no longer open; everything that the code of a frame does after it was revoked.
@@ -99,10 +99,9 @@ export class Run implements FrameHost, Standing {
     this.#drive(step, resume).catch((error: unknown) => this.host.report(error))
   }
 
-  /** Gives it the span's message: the answer it waits for, or kept for its next question. */
-  deliver(scope: TurnScope): void {
-    const answer = answerOf(scope)
-    if (answer === null || this.#gone) return
+  /** Gives it a message: the answer it waits for, or kept for its next question. */
+  give(scope: TurnScope, answer: Answer): void {
+    if (this.#gone) return
     const wait = this.#wait
     this.begin(scope)
     if (wait === null) {
@@ -238,7 +237,7 @@ export class Run implements FrameHost, Standing {
         if (this.isGone) return
         if ('error' in outcome) return await this.#failed(outcome.error)
         step = nextStep(this.definition, step, outcome.value)
-        if (step === null) return await this.#finish()
+        if (step === null) return await this.#finish(this.#answers.leftOver)
         this.#enterStep(step)
       }
     } catch (error) {
@@ -258,9 +257,10 @@ export class Run implements FrameHost, Standing {
     this.#answers.transitioned()
   }
 
-  async #finish(): Promise<void> {
+  async #finish(left: readonly Answer[] = []): Promise<void> {
     await this.ledger.idle()
     if (this.#gone || this.scope === null) return
+    if (left.length > 0) await this.owner.passOn(this, this.scope, left)
     this.end(this.scope, new LeaseLostError(this.key, 'revoked'))
   }
 

@@ -80,6 +80,38 @@ describe('H7, H8: with durability', () => {
     expect([world.checkpoint, world.acked]).toEqual([null, ['m1', 'm2', 'm3', 'm4']])
   })
 
+  it('H7: what nothing has asked for when the flow ends is handled as a message of its own, in order', async () => {
+    const works = [gate(), gate(), gate()]
+    let next = 0
+    const { world, a, b } = setUp((registry) => slowFlow(registry, () => works[next]!, []), DURABLE)
+    await a.say('order')
+    await a.say('M', { cut: works[0]!.reached })
+    next = 1
+    await b.say('Calle 1', { cut: works[1]!.reached })
+    next = 2
+    works[2]!.open()
+    const { span } = await a.say('hello')
+    expect([world.checkpoint, a.routed, b.routed, span.ackWithheld]).toEqual([null, ['hello'], [], false])
+    expect(world.acked).toEqual(['m1', 'm2', 'm3', 'm4'])
+  })
+
+  it('H7: one of them may enter a flow, and the next one is its answer', async () => {
+    const works = [gate(), gate(), gate(), gate()]
+    let next = 0
+    const { world, a, b } = setUp((registry) => slowFlow(registry, () => works[next]!, []), DURABLE)
+    await a.say('order')
+    await a.say('M', { cut: works[0]!.reached })
+    next = 1
+    await b.say('Calle 1', { cut: works[1]!.reached })
+    next = 2
+    await a.say('order', { cut: works[2]!.reached })
+    expect(world.checkpoint?.held).toHaveLength(2)
+    works.forEach((work) => work.open())
+    await b.say('L')
+    expect(world.said.slice(-4)).toEqual(['Size?', 'working on L', 'done L', 'Address?'])
+    expect([world.checkpoint?.step, a.routed, b.routed]).toEqual(['address', [], []])
+  })
+
   it('D3: a failed attempt finds the flow where it was; after the last one it is ended in the store too', async () => {
     let fail = true
     const { world, a } = setUp(

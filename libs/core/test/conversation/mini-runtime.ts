@@ -16,6 +16,7 @@ import type {
   ConversationHost,
   ConversationOptions,
   TurnScope,
+  Unclaimed,
 } from '../../src/conversation/port.js'
 import { SeededRandom, type ManualClock } from '../../src/testing/index.js'
 import { KEY, Span, type SpanOwner, type World } from './world.js'
@@ -110,6 +111,10 @@ export class Replica implements ConversationHost, SpanOwner {
     }
   }
 
+  unclaimed(scope: TurnScope, { original }: Unclaimed): Promise<void> {
+    return this.route(scope, original).then(() => undefined)
+  }
+
   handedOver(event: { name: string; outcome: string; reason?: string }): void {
     const { name, outcome, reason } = event
     this.events.push({ name, outcome, ...(reason === undefined ? {} : { reason }) })
@@ -136,14 +141,18 @@ export class Replica implements ConversationHost, SpanOwner {
     const message = typeof body === 'string' ? this.world.message(body) : body
     return this.turn(message, how.hooks, how, async (span) => {
       if (await this.engine.accept(span)) return 'conversation'
-      const flow = this.engine.triggeredBy(message)
-      if (flow === null) {
-        this.routed.push(message.body)
-        return 'routed'
-      }
-      await this.engine.enter(span, flow)
-      return `entered:${flow}`
+      return this.route(span, message)
     })
+  }
+
+  private async route(scope: TurnScope, message: Message): Promise<string> {
+    const flow = this.engine.triggeredBy(message)
+    if (flow === null) {
+      this.routed.push(message.body)
+      return 'routed'
+    }
+    await this.engine.enter(scope, flow)
+    return `entered:${flow}`
   }
 
   /** A turn in which a handler does what it likes. */
