@@ -121,10 +121,13 @@ class Simulation {
     return found.map((checkpoint) => JSON.stringify(checkpoint?.state['answers'] ?? []))
   }
 
-  /** Chats whose question has a timeout. */
+  /** Chats whose question has a timeout, and no answer yet. */
   private async waiting(): Promise<string[]> {
     const found = await Promise.all(CHATS.map((chatId) => this.bed.store.getCheckpoint(keyOf(chatId))))
-    return CHATS.filter((_, index) => found[index]?.wait?.timeoutMs !== undefined)
+    return CHATS.filter((_, index) => {
+      const { wait, answer } = found[index] ?? {}
+      return wait?.timeoutMs !== undefined && answer === undefined
+    })
   }
 
   async end(): Promise<void> {

@@ -30,9 +30,14 @@ export interface SuspensionFacts {
  * H8: whether the record of an interrupted span must be worked on again. A lost turn needs no decision: its record
  * was never acknowledged. Where the turn is still held (`settled`, `stopped`) the span's commit follows, and must
  * not acknowledge an answer that no checkpoint holds.
+ *
+ * Nor one that a checkpoint does hold, if its replica is stopping: as after a death, another one finds the record and
+ * goes on with the step, also if the chat never writes again (D1). A step that was too long for its turn would be too
+ * long again: it waits for the chat's next message.
  */
 export function withholdsAck({ reason, answer, durable }: SuspensionFacts): boolean {
-  return durable && answer === 'unkept' && (reason === 'settled' || reason === 'stopped')
+  if (!durable || answer === 'none') return false
+  return reason === 'stopped' || (reason === 'settled' && answer === 'unkept')
 }
 
 /** How an error that a conversation's code did not catch ends it. */

@@ -149,8 +149,9 @@ describe('settle policy', () => {
     for (const reason of reasons)
       for (const answer of ['none', 'kept', 'unkept'] as AnswerHeld[])
         for (const durable of BOTH) {
-          const held = reason === 'settled' || reason === 'stopped'
-          expect(withholdsAck({ reason, answer, durable })).toBe(durable && held && answer === 'unkept')
+          const withheld =
+            (reason === 'stopped' && answer !== 'none') || (reason === 'settled' && answer === 'unkept')
+          expect(withholdsAck({ reason, answer, durable })).toBe(durable && withheld)
         }
   })
 
