@@ -65,6 +65,14 @@ export class Replica {
     return this.output
   }
 
+  /** All that it prints from now on, events included, as it stands there. */
+  transcript(): { stdout: string; stderr: string } {
+    const said = { stdout: '', stderr: '' }
+    this.child.stdout?.on('data', (data) => (said.stdout += String(data)))
+    this.child.stderr?.on('data', (data) => (said.stderr += String(data)))
+    return said
+  }
+
   /** The next event of this name that no earlier call has returned, whether it is here already or comes. */
   async next(
     name: string,

@@ -2,27 +2,22 @@
  * Holds WhatsApp's "received" back until the runtime has the message (D1, scenario 17).
  *
  * Baileys acknowledges a message as soon as it has decrypted it, and tells of it afterwards. But decrypting goes
- * through a repository of Signal keys that the client may be given: this one hands the message over in between, and
- * lets the decrypted text go on to Baileys only once it was accepted. Both happen inside the transaction that advances
- * the sender's keys. So whoever dies, or refuses, in between has neither acknowledged the message nor used up its key:
- * WhatsApp delivers it again, and the next leader can read it.
+ * through a repository of Signal keys that the client may be given: this one looks what the message says, hands it over,
+ * and opens it for good, so that Baileys has it, only once it was accepted. So whoever dies, or refuses, in between has
+ * neither acknowledged the message nor used up its key: WhatsApp delivers it again, and the next leader can read it.
+ * Meanwhile nothing is held: an answer to the same person may go out while the message waits, for a minute if it is
+ * refused, and needs the same session.
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
-import type {
-  BinaryNode,
-  proto,
-  SignalKeyStoreWithTransaction,
-  SocketConfig,
-  WAMessage,
-} from '@whiskeysockets/baileys'
+import type { BinaryNode, proto, SignalKeyStoreWithTransaction, WAMessage } from '@whiskeysockets/baileys'
+import type { KeyedQueue } from './keyed-queue.js'
 import type { Library } from './library.js'
-import { inSignalQueue } from './signal-queue.js'
-
-type MakeRepository = SocketConfig['makeSignalRepository']
-type Repository = ReturnType<MakeRepository>
+import { SignalSessions, type MakeRepository, type Repository } from './signal-sessions.js'
 
 export interface GateOptions {
   library: Library
+  /** Of the account, for all its connections. */
+  queue: KeyedQueue
   /** The account's own addresses, once it is paired. */
   me(): { id: string; lid: string } | undefined
   /** Resolves once the message need not be delivered again; rejects if it must be. */
@@ -48,31 +43,25 @@ export class AcceptGate {
   /** Baileys' own repository, or the application's, with the gate in it. */
   repository(make: MakeRepository): MakeRepository {
     return (auth, ...rest) => {
-      const inner = make(auth, ...rest)
+      const { library, queue } = this.options
+      const sessions = new SignalSessions(library, queue, make, auth, ...rest)
+      const inner = sessions.repository
       // Baileys gives it so; only the type leaves it open.
       const keys = auth.keys as SignalKeyStoreWithTransaction
-      const atomically = (key: string, sealed: Uint8Array, open: () => Promise<Uint8Array>) =>
-        keys.transaction(async () => {
-          const plain = await open()
-          await this.pass(sealed, plain)
-          return plain
-        }, key)
-      const queued = <T>(jid: string, run: () => Promise<T>) =>
-        inSignalQueue(inner.jidToSignalProtocolAddress(jid), run)
       const gated: Pick<Repository, 'decryptMessage' | 'decryptGroupMessage'> = {
-        decryptMessage: (opts) =>
-          atomically(opts.jid, opts.ciphertext, () => queued(opts.jid, () => inner.decryptMessage(opts))),
+        decryptMessage: async (opts) => {
+          await this.pass(opts.ciphertext, await sessions.look(opts))
+          return inner.decryptMessage(opts)
+        },
+        // The writer's key of the group, which no answer needs: it may be held.
         decryptGroupMessage: (opts) =>
-          atomically(opts.group, opts.msg, () => inner.decryptGroupMessage(opts)),
+          keys.transaction(async () => {
+            const plain = await inner.decryptGroupMessage(opts)
+            await this.pass(opts.msg, plain)
+            return plain
+          }, opts.group),
       }
-      // Keys before the queue, as above: the other way round the two would wait for each other.
-      const apart: Pick<Repository, 'encryptMessage' | 'injectE2ESession'> = {
-        encryptMessage: (opts) =>
-          keys.transaction(() => queued(opts.jid, () => inner.encryptMessage(opts)), opts.jid),
-        injectE2ESession: (opts) =>
-          keys.transaction(() => queued(opts.jid, () => inner.injectE2ESession(opts)), opts.jid),
-      }
-      return { ...inner, ...gated, ...apart }
+      return { ...inner, ...gated }
     }
   }
 

@@ -21,6 +21,7 @@ import type { AuthState } from './auth-state.js'
 import { Backlog, bytesOf } from './backlog.js'
 import { closePolicy, codeOf } from './close-codes.js'
 import { InboundQueue } from './inbound-queue.js'
+import { keyedQueue } from './keyed-queue.js'
 import type { Library } from './library.js'
 import type { CheckedOptions } from './options.js'
 import { parseInbound } from './parse-inbound.js'
@@ -47,6 +48,7 @@ export class BaileysClient {
   private retiring: Promise<void> | undefined
   private readonly backoff: Backoff
   private readonly inbound: InboundQueue
+  private readonly signalQueue = keyedQueue()
   private backlog: Backlog
   /** Ids that went through the gate: Baileys tells of them once more. */
   private readonly passed = new RecentMessages<true>(REMEMBERED)
@@ -220,6 +222,7 @@ export class BaileysClient {
   private makeGate(socket: () => WASocket): AcceptGate {
     return new AcceptGate({
       library: this.library,
+      queue: this.signalQueue,
       me: () => {
         const { me } = this.auth.state.creds
         return me === undefined ? undefined : { id: me.id, lid: me.lid ?? '' }

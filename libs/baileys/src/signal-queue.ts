@@ -6,17 +6,6 @@
  * would write into the first one's transaction, or, on another connection or account, past its own: a key would be
  * used up although its message was refused, and the message would be lost. So nobody waits there, but here.
  */
-const last = new Map<string, Promise<unknown>>()
+import { keyedQueue } from './keyed-queue.js'
 
-/** Runs after the calls for this address that came before. Rejects as `run` does. */
-export function inSignalQueue<T>(address: string, run: () => Promise<T>): Promise<T> {
-  const before = last.get(address)
-  const mine = before === undefined ? run() : before.then(run)
-  const settled = mine
-    .catch(() => {})
-    .finally(() => {
-      if (last.get(address) === settled) last.delete(address)
-    })
-  last.set(address, settled)
-  return mine
-}
+export const inSignalQueue = keyedQueue()

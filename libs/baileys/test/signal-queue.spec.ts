@@ -3,9 +3,9 @@ import { once } from 'node:events'
 import { afterAll, afterEach, beforeEach, describe, expect, it } from '@jest/globals'
 import { systemClock } from '@botmesh/core'
 import { RecordingSink } from '@botmesh/core/testing'
-import { FolderStorage, type SessionStorage } from '@botmesh/baileys'
 import { inSignalQueue } from '../src/signal-queue.js'
 import { Bench, forgetSeed, isOpen, PHONE } from '../../../test/support/whatsapp-session/bench.js'
+import { heldStorage } from '../../../test/support/whatsapp-session/held-storage.js'
 
 let bench: Bench
 let other: Bench
@@ -18,34 +18,6 @@ afterEach(async () => {
   await other.stop()
 })
 afterAll(forgetSeed)
-
-/** The session in its folder; once `hold` was called, reading a person's keys waits for `release`. */
-function heldKeys(folder: string) {
-  const inner = new FolderStorage(folder)
-  let holding = false
-  let begun: () => void = () => {}
-  let release: () => void = () => {}
-  const reading = new Promise<void>((resolve) => (begun = resolve))
-  const held = new Promise<void>((resolve) => (release = resolve))
-  const storage: SessionStorage = {
-    open: async (session) => {
-      const records = await inner.open(session)
-      return {
-        write: (changes) => records.write(changes),
-        retire: () => records.retire(),
-        close: () => records.close(),
-        read: async (names) => {
-          if (holding && names.some((name) => name.startsWith('session-'))) {
-            begun()
-            await held
-          }
-          return records.read(names)
-        },
-      }
-    },
-  }
-  return { storage, hold: () => void (holding = true), reading, release: () => release() }
-}
 
 describe('the queue of Signal calls', () => {
   it('D1: runs calls of one address in order, whatever becomes of them, and others side by side', async () => {
@@ -69,7 +41,7 @@ describe('the queue of Signal calls', () => {
   it('D1, Z10: a refused message comes again, though another account was reading one of the same person', async () => {
     await bench.paired()
     await other.paired()
-    const keys = heldKeys(bench.folder)
+    const keys = heldStorage(bench.folder, 'read', (name) => name.startsWith('session-'))
     const busy = bench.sink()
     await bench
       .provider({ storage: keys.storage, folder: undefined })
@@ -89,7 +61,7 @@ describe('the queue of Signal calls', () => {
     }
     keys.hold()
     await bench.whatsapp.write(bench.ana, PHONE, 'dos')
-    await keys.reading
+    await keys.reached
     sink.accept = async () => {
       if (sink.errors.length === 0) throw new Error('the journal cannot be reached')
     }

@@ -2,13 +2,18 @@
  * A double of WhatsApp's media servers: keeps what is uploaded, encrypted as it comes, and hands it out by path. It
  * speaks plain HTTP: `agent` brings uploads here, `reroute` the downloads of this process.
  */
+import { EventEmitter } from 'node:events'
 import { createServer, type Server } from 'node:http'
 import { Agent } from 'node:https'
 import { connect, type AddressInfo } from 'node:net'
 
-export class MediaServer {
+export class MediaServer extends EventEmitter<{ upload: [] }> {
   readonly files = new Map<string, Buffer>()
+  /** What is uploaded is answered when this has resolved. */
+  busy: Promise<void> = Promise.resolve()
+
   private constructor(private readonly server: Server) {
+    super()
     server.on('request', (request, response) => {
       const path = (request.url ?? '').split('?')[0] ?? ''
       if (request.method !== 'POST') {
@@ -20,7 +25,9 @@ export class MediaServer {
       request.on('data', (chunk: Buffer) => chunks.push(chunk))
       request.on('end', () => {
         this.files.set(path, Buffer.concat(chunks))
-        response.end(JSON.stringify({ url: `https://mmg.whatsapp.net${path}`, direct_path: path }))
+        const answer = JSON.stringify({ url: `https://mmg.whatsapp.net${path}`, direct_path: path })
+        this.emit('upload')
+        void this.busy.then(() => response.end(answer))
       })
     })
   }

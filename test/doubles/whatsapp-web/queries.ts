@@ -1,5 +1,6 @@
 /** What the double answers to the queries (`iq`) of a client: as little as lets a real client go on. */
 import type { BinaryNode } from '@whiskeysockets/baileys'
+import { lidOf } from './pairing.js'
 import type { SignalPerson } from './signal-person.js'
 
 export function child(node: BinaryNode | undefined, tag: string): BinaryNode | undefined {
@@ -69,7 +70,9 @@ function deviceList(
   account: { phone: string; device: number } | undefined,
 ): BinaryNode {
   const jid = user.attrs['jid'] ?? ''
-  const own = account !== undefined && userOf(jid) === account.phone
+  const own =
+    account !== undefined &&
+    [account.phone, userOf(lidOf(account.phone, account.device))].includes(userOf(jid))
   const person = personOf(userOf(jid))
   const device = own
     ? { id: String(account.device), 'key-index': String(account.device) }
@@ -83,7 +86,9 @@ function deviceList(
         attrs: {},
         content: [{ tag: 'device-list', attrs: {}, content: [{ tag: 'device', attrs: device }] }],
       },
-      ...(person === undefined ? [] : [{ tag: 'lid', attrs: { val: person.lidJid } }]),
+      ...(person === undefined || userOf(jid) === person.lid
+        ? []
+        : [{ tag: 'lid', attrs: { val: person.lidJid } }]),
     ],
   }
 }

@@ -1,4 +1,5 @@
-/** Whether anything of a WhatsApp session's keys was said: in a log, an error, an event, on the console. */
+/** Whether anything of a WhatsApp session's keys, or of a password, was said: in a log, an error, an event, a console. */
+import { createHash } from 'node:crypto'
 import { inspect } from 'node:util'
 import { BufferJSON } from '@whiskeysockets/baileys'
 import type { SessionRecords, SessionStorage } from '@botmesh/baileys'
@@ -7,10 +8,14 @@ import type { SessionRecords, SessionStorage } from '@botmesh/baileys'
 const SHORTEST_BYTES = 16
 /** How much of a key in a row counts as the key. */
 const TELLING_BYTES = 6
+/** And how much of a password, as it is. */
+const TELLING_LETTERS = 8
 
 export class SessionSecrets {
   /** Whatever is a key, or looks like one → where it was found. */
   private readonly keys = new Map<string, string>()
+  /** Of those that are texts: so many letters of one in a row tell it. */
+  private readonly passwords = new Map<string, string>()
 
   get size(): number {
     return this.keys.size
@@ -25,6 +30,17 @@ export class SessionSecrets {
       return
     }
     this.walk(name, value)
+  }
+
+  /** @param password random, so that no part of it is said by chance. */
+  learnPassword(name: string, password: string): void {
+    this.passwords.set(password, name)
+    this.keys.set(Buffer.from(password).toString('base64'), name)
+    // As it is compared, and as it is asked for: one could log in with that.
+    for (const user of ['', 'x']) {
+      this.keys.set(Buffer.from(`${user}:${password}`).toString('base64'), `${name}.header`)
+    }
+    this.keys.set(createHash('sha256').update(password).digest('base64'), `${name}.hash`)
   }
 
   /** Learns every text that is written through it. */
@@ -59,6 +75,9 @@ export class SessionSecrets {
       const bytes = Buffer.from(key, 'base64')
       if (pieces(bytes).some((piece) => texts.some((text) => text.includes(piece)))) found.add(from)
     }
+    for (const [password, from] of this.passwords) {
+      if (runs(password).some((part) => texts.some((text) => text.includes(part)))) found.add(from)
+    }
     return [...found]
   }
 
@@ -78,6 +97,11 @@ export class SessionSecrets {
       this.walk(`${from}.<name>`, name)
     }
   }
+}
+
+function runs(password: string): string[] {
+  const count = Math.max(1, password.length - TELLING_LETTERS + 1)
+  return Array.from({ length: count }, (_, at) => password.slice(at, at + TELLING_LETTERS))
 }
 
 /** Stretches of a key, in every way that it may be written down. */

@@ -1,12 +1,13 @@
 /**
- * The way out to the transport: may this replica send (P4), must it wait (`retryAfterMs` of the platform, for one
- * chat or the whole account), and is a refused send worth another try (scenario 16). It knows nothing of turns but
- * the guard that it is given, which is asked right before every attempt (L2).
+ * The way out to the transport: which send of a chat is next, may this replica send (P4), must it wait (`retryAfterMs`
+ * of the platform, for one chat or the whole account), and is a refused send worth another try (scenario 16). It knows
+ * nothing of turns but the guard that it is given, which is asked right before every attempt (L2).
  */
 import type { Clock, Random } from '../contracts/clock.js'
 import { SendError } from '../contracts/errors.js'
 import type { OutgoingContent, Sent } from '../contracts/message.js'
 import type { Provider, SendTarget } from '../contracts/provider.js'
+import { SendLines } from './send-lines.js'
 
 export interface SendGuard {
   /** @throws LeaseLostError if the one who sends may no longer act. */
@@ -36,11 +37,18 @@ const LONGEST_WAIT_MS = 30_000
 export class SendGate {
   private accountUntil = 0
   private readonly chatUntil = new Map<string, number>()
+  private readonly lines: SendLines
 
-  constructor(private readonly options: SendGateOptions) {}
+  constructor(private readonly options: SendGateOptions) {
+    this.lines = new SendLines(options.clock)
+  }
 
-  /** @throws LeaseLostError, ProviderNotLeaderError, SendError */
-  async deliver(target: SendTarget, content: OutgoingContent, guard: SendGuard = {}): Promise<Sent> {
+  /** After what was given before for this chat. @throws LeaseLostError, ProviderNotLeaderError, SendError */
+  deliver(target: SendTarget, content: OutgoingContent, guard: SendGuard = {}): Promise<Sent> {
+    return this.lines.run(target.chatId, guard.signal, () => this.attempts(target, content, guard))
+  }
+
+  private async attempts(target: SendTarget, content: OutgoingContent, guard: SendGuard): Promise<Sent> {
     const { provider } = this.options
     for (let attempt = 1; ; attempt++) {
       const waitMs = this.closedFor(target)

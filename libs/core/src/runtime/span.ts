@@ -175,7 +175,8 @@ export class Span implements TurnScope {
   /** What the gate checks right before each attempt, and what cuts its waits short. */
   guard() {
     return {
-      assertLive: () => this.assertLive(),
+      // What was begun in the turn may have had to wait for the sends before it until after its orderly end.
+      assertLive: () => void (this.over || this.assertLive()),
       ...(this.coordinated ? { signal: this.signal } : {}),
       ...(this.message === null ? {} : { inboundId: this.message.id }),
     }
