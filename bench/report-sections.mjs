@@ -1,6 +1,7 @@
 /** What the report says of one benchmark: its conditions, a chart and a table for each group, and the requirements. */
 import { readable } from './chart.mjs'
 import { CONTENDERS } from './contenders.mjs'
+import { NOT_MEASURED } from './record.mjs'
 import { TOPICS } from './topics.mjs'
 
 const fileOf = (key, kind, n) => `${key.replace(' ', '-')}-${kind}${n}.svg`
@@ -51,7 +52,7 @@ export const missing = (letter) =>
   `### (${letter}) ${TOPICS[letter]}\n\nNot among these results: \`node bench/run.mjs --only ${letter} --json bench/results/latest.json --report\`.`
 
 export function section(key, entry) {
-  const { letter, title, conditions, groups, figures, verdicts } = entry
+  const { letter, title, conditions, groups, figures, verdicts, failures = [] } = entry
   const { anywhere, at, command, model, processors, node, redis, loads, placed } = conditions
   const [from, to] = loads.map((load) => load.toFixed(1))
   return [
@@ -60,6 +61,7 @@ export function section(key, entry) {
     ...(Math.max(...loads) > processors ? [NOT_QUIET] : []),
     ...groups.map((group, n) => rateTable(key, group, n)),
     ...whoIsWho(groups),
+    ...whoFailed(failures),
     ...figures.map(({ title: one, unit, rows }, n) =>
       [`![${one}, in ${unit}](charts/${fileOf(key, 'figures', n + 1)})`, figureTable(one, unit, rows)].join(
         '\n\n',
@@ -101,6 +103,13 @@ function whoIsWho(groups) {
   return known.length > 0 ? [known.map((name) => `- ${name}: ${CONTENDERS[name].about}.`).join('\n')] : []
 }
 
+/** Who has fewer rounds than the others, or none, and why; the whole error is among the results. */
+function whoFailed(failures) {
+  const line = ({ title, label, round, rounds, error }) =>
+    `- **${label} failed in round ${round} of ${rounds}** (${title}): \`${error.split('\n', 1)[0].replaceAll('`', "'")}\``
+  return failures.length > 0 ? [failures.map(line).join('\n')] : []
+}
+
 /** Several rounds have a least and a most, a single look has none. */
 function figureTable(title, unit, rows) {
   const spreads = rows.some(({ low }) => low !== undefined)
@@ -119,7 +128,10 @@ function verdictTable(verdicts) {
     ['', 'required', 'seen', ''],
     verdicts.map(({ name, value, relation, limit, unit = '', holds }) => [
       ...[name, relation === undefined ? '' : `${relation === '>=' ? '≥' : '≤'} ${exact(limit)}${unit}`],
-      ...[`${exact(value)}${unit}`, holds === undefined ? '' : holds ? 'holds' : 'missed'],
+      ...[
+        value === undefined ? NOT_MEASURED : `${exact(value)}${unit}`,
+        holds === undefined ? '' : holds ? 'holds' : 'missed',
+      ],
     ]),
   )
 }
