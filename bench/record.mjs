@@ -104,10 +104,13 @@ export async function readResults(file) {
   return results
 }
 
+/** Under which a benchmark's entry is kept. */
+export const keyOf = (letter, anywhere) => (anywhere ? `${letter} anywhere` : letter)
+
 /** Puts one benchmark's entry into the file; those of other benchmarks stay. Never leaves half a file. */
 export async function keep(file, entry) {
   const results = await readResults(file)
-  const key = entry.conditions.anywhere ? `${entry.letter} anywhere` : entry.letter
+  const key = keyOf(entry.letter, entry.conditions.anywhere)
   const benchmarks = Object.entries({ ...results.benchmarks, [key]: entry })
   benchmarks.sort(([a], [b]) => (a < b ? -1 : 1))
   await writeFile(

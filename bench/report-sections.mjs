@@ -1,7 +1,7 @@
 /** What the report says of one benchmark: its conditions, a chart and a table for each group, and the requirements. */
 import { readable } from './chart.mjs'
 import { CONTENDERS } from './contenders.mjs'
-import { NOT_MEASURED } from './record.mjs'
+import { keyOf, NOT_MEASURED } from './record.mjs'
 import { TOPICS } from './topics.mjs'
 
 const fileOf = (key, kind, n) => `${key.replace(' ', '-')}-${kind}${n}.svg`
@@ -47,16 +47,27 @@ export function chartsOf(key, { letter, title, groups, figures }) {
   ]
 }
 
+const ANYWHERE = ', processes anywhere'
+const MISSING = 'Not among these results: '
+
 /** Says that there are no figures, and how to get them. */
 export const missing = (letter) =>
-  `### (${letter}) ${TOPICS[letter]}\n\nNot among these results: \`node bench/run.mjs --only ${letter} --json bench/results/latest.json --report\`.`
+  `### (${letter}) ${TOPICS[letter]}\n\n${MISSING}\`node bench/run.mjs --only ${letter} --json bench/results/latest.json --report\`.`
+
+/** @returns {Array<[string, string]>} the sections with figures that a report has, by the keys of their benchmarks */
+export const sectionsOf = (report) =>
+  report.split(/^(?=### )/m).flatMap((text) => {
+    const [heading, letter] = /^### \((\w)\) .*/.exec(text) ?? []
+    if (letter === undefined || text.includes(MISSING)) return []
+    return [[keyOf(letter, heading.endsWith(ANYWHERE)), text.trim()]]
+  })
 
 export function section(key, entry) {
   const { letter, title, conditions, groups, figures, verdicts, failures = [] } = entry
   const { anywhere, at, command, model, processors, node, redis, loads, placed } = conditions
   const [from, to] = loads.map((load) => load.toFixed(1))
   return [
-    `### (${letter}) ${title}${anywhere ? ', processes anywhere' : ''}`,
+    `### (${letter}) ${title}${anywhere ? ANYWHERE : ''}`,
     `\`${command}\`, ${at.slice(0, 10)}: ${processors} × ${model}, Node ${node}, Redis ${redis}; load ${from} before and ${to} after; processes: ${placed}.`,
     ...(Math.max(...loads) > processors ? [NOT_QUIET] : []),
     ...groups.map((group, n) => rateTable(key, group, n)),
