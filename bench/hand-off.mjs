@@ -5,6 +5,7 @@
  */
 import { NOTE } from './oracle.mjs'
 import { hold } from './contenders.mjs'
+import { attempt } from './interleave.mjs'
 import { launch, measureTurns } from './processes.mjs'
 import { median, quantile, spread } from './statistics.mjs'
 
@@ -26,7 +27,10 @@ export async function handOff(run) {
   for (let round = 0; round < rounds; round += 1) {
     add('raw-push', await between(run, 'push-process.mjs', `h${round}`))
     add('botmesh', await between(run, 'handoff-process.mjs', `h${round}`))
-    for (const rival of RIVALS) add(rival, await betweenTurns(run, rival, `h${round}`))
+    for (const rival of RIVALS) {
+      const job = { title: 'hand-off', contender: rival, round, rounds }
+      add(rival, (await attempt(record, job, () => betweenTurns(run, rival, `h${round}`))) ?? [])
+    }
   }
   const seen = [...found].filter(([, { medians }]) => medians.length > 0)
   const rows = (what) =>

@@ -60,6 +60,7 @@ const result = {
   notes: notes.taken(),
   dropped: notes.dropped,
 }
-process.send(result)
+// The end of a large one is still on its way when `send` is back, and lost if the process ends or disconnects then.
+await new Promise((sent) => process.send(result, sent))
 await contender.stop()
 process.disconnect()

@@ -1,6 +1,7 @@
 /** What the report says of one benchmark: its conditions, a chart and a table for each group, and the requirements. */
 import { readable } from './chart.mjs'
 import { CONTENDERS } from './contenders.mjs'
+import { keyOf, NOT_MEASURED } from './record.mjs'
 import { TOPICS } from './topics.mjs'
 
 const fileOf = (key, kind, n) => `${key.replace(' ', '-')}-${kind}${n}.svg`
@@ -46,20 +47,32 @@ export function chartsOf(key, { letter, title, groups, figures }) {
   ]
 }
 
+const ANYWHERE = ', processes anywhere'
+const MISSING = 'Not among these results: '
+
 /** Says that there are no figures, and how to get them. */
 export const missing = (letter) =>
-  `### (${letter}) ${TOPICS[letter]}\n\nNot among these results: \`node bench/run.mjs --only ${letter} --json bench/results/latest.json --report\`.`
+  `### (${letter}) ${TOPICS[letter]}\n\n${MISSING}\`node bench/run.mjs --only ${letter} --json bench/results/latest.json --report\`.`
+
+/** @returns {Array<[string, string]>} the sections with figures that a report has, by the keys of their benchmarks */
+export const sectionsOf = (report) =>
+  report.split(/^(?=### )/m).flatMap((text) => {
+    const [heading, letter] = /^### \((\w)\) .*/.exec(text) ?? []
+    if (letter === undefined || text.includes(MISSING)) return []
+    return [[keyOf(letter, heading.endsWith(ANYWHERE)), text.trim()]]
+  })
 
 export function section(key, entry) {
-  const { letter, title, conditions, groups, figures, verdicts } = entry
+  const { letter, title, conditions, groups, figures, verdicts, failures = [] } = entry
   const { anywhere, at, command, model, processors, node, redis, loads, placed } = conditions
   const [from, to] = loads.map((load) => load.toFixed(1))
   return [
-    `### (${letter}) ${title}${anywhere ? ', processes anywhere' : ''}`,
+    `### (${letter}) ${title}${anywhere ? ANYWHERE : ''}`,
     `\`${command}\`, ${at.slice(0, 10)}: ${processors} × ${model}, Node ${node}, Redis ${redis}; load ${from} before and ${to} after; processes: ${placed}.`,
     ...(Math.max(...loads) > processors ? [NOT_QUIET] : []),
     ...groups.map((group, n) => rateTable(key, group, n)),
     ...whoIsWho(groups),
+    ...whoFailed(failures),
     ...figures.map(({ title: one, unit, rows }, n) =>
       [`![${one}, in ${unit}](charts/${fileOf(key, 'figures', n + 1)})`, figureTable(one, unit, rows)].join(
         '\n\n',
@@ -101,6 +114,13 @@ function whoIsWho(groups) {
   return known.length > 0 ? [known.map((name) => `- ${name}: ${CONTENDERS[name].about}.`).join('\n')] : []
 }
 
+/** Who has fewer rounds than the others, or none, and why; the whole error is among the results. */
+function whoFailed(failures) {
+  const line = ({ title, label, round, rounds, error }) =>
+    `- **${label} failed in round ${round} of ${rounds}** (${title}): \`${error.split('\n', 1)[0].replaceAll('`', "'")}\``
+  return failures.length > 0 ? [failures.map(line).join('\n')] : []
+}
+
 /** Several rounds have a least and a most, a single look has none. */
 function figureTable(title, unit, rows) {
   const spreads = rows.some(({ low }) => low !== undefined)
@@ -119,7 +139,10 @@ function verdictTable(verdicts) {
     ['', 'required', 'seen', ''],
     verdicts.map(({ name, value, relation, limit, unit = '', holds }) => [
       ...[name, relation === undefined ? '' : `${relation === '>=' ? '≥' : '≤'} ${exact(limit)}${unit}`],
-      ...[`${exact(value)}${unit}`, holds === undefined ? '' : holds ? 'holds' : 'missed'],
+      ...[
+        value === undefined ? NOT_MEASURED : `${exact(value)}${unit}`,
+        holds === undefined ? '' : holds ? 'holds' : 'missed',
+      ],
     ]),
   )
 }

@@ -4,16 +4,17 @@
  *   node bench/report.mjs results.json [--out folder]
  *
  * Without `--out` the tables go into BENCHMARKS.md and the charts into charts/, both beside this file; with it into
- * report.md and charts/ of that folder.
+ * report.md and charts/ of that folder. What the document tells of benchmarks that the file does not have stays there.
  */
+import { existsSync } from 'node:fs'
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { format, resolveConfig } from 'prettier'
 import { barChart } from './chart.mjs'
-import { readResults } from './record.mjs'
-import { chartsOf, missing, section } from './report-sections.mjs'
+import { keyOf, readResults } from './record.mjs'
+import { chartsOf, missing, section, sectionsOf } from './report-sections.mjs'
 import { TOPICS } from './topics.mjs'
 
 const HERE = dirname(fileURLToPath(import.meta.url))
@@ -25,24 +26,26 @@ export async function writeReport(file, folder = HERE) {
   const { benchmarks } = await readResults(file)
   const entries = Object.entries(benchmarks)
   if (entries.length === 0) throw new Error(`${file} holds no results: run bench/run.mjs with --json first`)
+  const document = join(folder, folder === HERE ? 'BENCHMARKS.md' : 'report.md')
+  const text = existsSync(document) ? await readFile(document, 'utf8') : `# Benchmarks\n\n${BEGIN}\n${END}\n`
+  const [before, rest] = text.split(BEGIN)
+  const [old, after] = rest?.split(END) ?? []
+  if (after === undefined) throw new Error(`${document} needs a line ${BEGIN} and, after it, one ${END}`)
+  // What this file does not have was measured, too: it stays as it was told, with its date and command.
+  const sections = new Map([...sectionsOf(old), ...entries.map(([key, entry]) => [key, section(key, entry)])])
+  const tables = Object.keys(TOPICS)
+    .flatMap((letter) => {
+      const found = [keyOf(letter, false), keyOf(letter, true)].filter((key) => sections.has(key))
+      return found.length > 0 ? found.map((key) => sections.get(key)) : [missing(letter)]
+    })
+    .join('\n\n')
+
   const charts = join(folder, 'charts')
   await mkdir(charts, { recursive: true })
   const drawn = new Map(entries.flatMap(([key, entry]) => chartsOf(key, entry)))
-  for (const old of await readdir(charts))
-    if (old.endsWith('.svg') && !drawn.has(old)) await rm(join(charts, old))
+  for (const name of await readdir(charts))
+    if (name.endsWith('.svg') && !tables.includes(`(charts/${name})`)) await rm(join(charts, name))
   for (const [name, chart] of drawn) await writeFile(join(charts, name), barChart(chart))
-
-  const tables = Object.keys(TOPICS)
-    .flatMap((letter) => {
-      const found = entries.filter(([, entry]) => entry.letter === letter)
-      return found.length > 0 ? found.map(([key, entry]) => section(key, entry)) : [missing(letter)]
-    })
-    .join('\n\n')
-  const document = join(folder, folder === HERE ? 'BENCHMARKS.md' : 'report.md')
-  const text = folder === HERE ? await readFile(document, 'utf8') : `# Benchmarks\n\n${BEGIN}\n${END}\n`
-  const [before, rest] = text.split(BEGIN)
-  const after = rest?.split(END)[1]
-  if (after === undefined) throw new Error(`${document} needs a line ${BEGIN} and, after it, one ${END}`)
   const whole = `${before}${BEGIN}\n\n${tables}\n\n${END}${after}`
   await writeFile(
     document,

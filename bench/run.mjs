@@ -19,7 +19,7 @@ import { parsing } from './parsing.mjs'
 import { placeAnywhere, placeApart } from './placement.mjs'
 import { startRedis } from './private-redis.mjs'
 import { measureTurns } from './processes.mjs'
-import { keep, Record } from './record.mjs'
+import { conclude, keep, Record } from './record.mjs'
 import { idle, recovery } from './recovery.mjs'
 import { writeReport } from './report.mjs'
 import { median } from './statistics.mjs'
@@ -101,12 +101,12 @@ async function measure(letter) {
 console.log(
   `${cpus().length} × ${cpus()[0]?.model}, Node ${process.version}, load ${loadavg()[0].toFixed(1)}, ${rounds} rounds`,
 )
-const verdicts = []
+const entries = []
 const broken = []
 for (const letter of letters) {
   try {
     const entry = await measure(letter)
-    verdicts.push(...entry.verdicts.filter(({ holds }) => holds !== undefined))
+    entries.push(entry)
     if (options.json) await keep(options.json, entry)
   } catch (error) {
     // The others are measured all the same; this one has no results, and the run has failed.
@@ -115,11 +115,6 @@ for (const letter of letters) {
   }
 }
 if (options.report) await writeReport(options.json)
-const missed = verdicts.filter(({ holds }) => !holds)
-if (broken.length > 0) console.log(`Without results: ${broken.join(', ')}; see above.`)
-console.log(
-  missed.length > 0
-    ? `${missed.length} of ${verdicts.length} requirements missed.`
-    : 'All requirements that were measured hold.',
-)
-process.exitCode = missed.length + broken.length === 0 ? 0 : 1
+const { lines, exitCode } = conclude(entries, broken)
+for (const line of lines) console.log(line)
+process.exitCode = exitCode

@@ -10,6 +10,16 @@ import { onTestEnd } from '../support/index.js'
 const SAMPLE = 'test/bench/sample-results.json'
 const run = (...args: string[]) => promisify(execFile)(process.execPath, args, { timeout: 100_000 })
 
+interface Results {
+  format: number
+  benchmarks: Record<
+    string,
+    { conditions: { at: string; anywhere: boolean }; groups: Array<{ rows: Array<{ turns: number }> }> }
+  >
+}
+
+const readJson = async (file: string) => JSON.parse(await readFile(file, 'utf8')) as Results
+
 async function folder(): Promise<string> {
   const dir = await mkdtemp(join(tmpdir(), 'botmesh-report-'))
   onTestEnd(() => rm(dir, { recursive: true, force: true }))
@@ -72,13 +82,46 @@ describe('the report of the benchmarks', () => {
       ...['--conditions=@botmesh/source', '--import', './test/support/source-loader.mjs', 'bench/run.mjs'],
       ...['--only', 'f', '--rounds', '1', '--ms', '100', '--warm-up', '50', '--anywhere', '--json', file],
     ).catch((error: { stdout: string }) => expect(error.stdout).toContain('requirements missed'))
-    const { benchmarks } = JSON.parse(await readFile(file, 'utf8')) as {
-      benchmarks: Record<string, { groups: Array<{ rows: Array<{ turns: number }> }> }>
-    }
+    const { benchmarks } = await readJson(file)
     expect(Object.keys(benchmarks)).toEqual(['b', 'c', 'f anywhere'])
-    expect(benchmarks['f anywhere']?.groups[0]?.rows.every(({ turns }) => turns > 0)).toBe(true)
-    await run('bench/report.mjs', file, '--out', await folder())
+    const { 'f anywhere': measured, ...others } = benchmarks
+    expect(others).toEqual((await readJson(SAMPLE)).benchmarks)
+    expect(measured?.groups[0]?.rows.every(({ turns }) => turns > 0)).toBe(true)
+    const out = await folder()
+    await run('bench/report.mjs', file, '--out', out)
+    const text = await readFile(join(out, 'report.md'), 'utf8')
+    expect(text.match(/^`node bench\/run\.mjs --only [bc] .*`, 2026-01-02: /gm)).toHaveLength(2)
+    const command = 'node bench/run.mjs --only f --rounds 1 --ms 100 --warm-up 50 --anywhere'
+    expect(text).toContain(`\`${command}\`, ${measured?.conditions.at.slice(0, 10)}: `)
   }, 110_000)
+
+  it('what a document tells of benchmarks that a file does not have stays, with its date, command and charts', async () => {
+    const out = await folder()
+    await run('bench/report.mjs', SAMPLE, '--out', out)
+    const { benchmarks, ...results } = await readJson(SAMPLE)
+    const c = benchmarks.c
+    if (c === undefined) throw new Error(`${SAMPLE} has no (c)`)
+    const later = { ...c, conditions: { ...c.conditions, at: '2026-05-06T00:00:00.000Z' } }
+    const anywhere = { ...c, conditions: { ...c.conditions, anywhere: true } }
+    const reportOf = async (some: Results['benchmarks']) => {
+      const file = join(await folder(), 'some.json')
+      await writeFile(file, JSON.stringify({ ...results, benchmarks: some }))
+      await run('bench/report.mjs', file, '--out', out)
+      return readFile(join(out, 'report.md'), 'utf8')
+    }
+    await reportOf({ 'c anywhere': anywhere })
+    const text = await reportOf({ c: later })
+    expect(text.match(/^### \([bc]\).*/gm)).toHaveLength(3)
+    expect(text).toContain('`node bench/run.mjs --only b --rounds 3 --ms 500`, 2026-01-02')
+    expect(text).toMatch(/\| \(b\) hand-off median \/ raw-push +\| ≤ 1\.40 +\| 1\.50 +\| missed +\|/)
+    expect(text.match(/`node bench\/run\.mjs --only c --rounds 3 --ms 500`, \S+/g)).toEqual([
+      '`node bench/run.mjs --only c --rounds 3 --ms 500`, 2026-05-06:',
+      '`node bench/run.mjs --only c --rounds 3 --ms 500`, 2026-01-02:',
+    ])
+    const charts = [...text.matchAll(/\(charts\/(\S+)\)/g)].map(([, name = '']) => name)
+    expect((await readdir(join(out, 'charts'))).toSorted()).toEqual(charts.toSorted())
+    expect(charts).toContain('b-figures1.svg')
+  })
 
   it('a file that holds something else is left as it is, and the error says what to do', async () => {
     const file = join(await folder(), 'other.json')
