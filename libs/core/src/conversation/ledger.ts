@@ -84,6 +84,11 @@ export class Ledger {
     return this.keeps && !this.unplain
   }
 
+  /** True if a wait that was staged and committed holds all of the run, with coordination or alone. */
+  get waitHolds(): boolean {
+    return this.stores && !this.unplain
+  }
+
   /** K1: stores the entry now, if entries are stored. @returns whether a checkpoint was written. */
   async enter(scope: TurnScope, dropMarker: boolean): Promise<boolean> {
     if (!this.keeps) return false

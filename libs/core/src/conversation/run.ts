@@ -84,7 +84,7 @@ export class Run implements FrameHost, Standing {
   /** It waits where the store has it: another copy can be made at any time. */
   get evictable(): boolean {
     const { ledger, revision } = this
-    return ledger.holds && revision !== null && this.running === null && this.#wait?.replaceable === true
+    return ledger.waitHolds && revision !== null && this.running === null && this.#wait?.replaceable === true
   }
 
   get isGone(): boolean {

@@ -42,18 +42,24 @@ describe('bounded memory', () => {
     expect(a.engine.size).toBe(0)
   })
 
-  it('copies that the store can replace are let go, least recently used first; others stay', async () => {
-    const { world, a } = pair((registry) => {
-      persistent(registry)
-      registry.flow('memory', { on: 'memory' }).ask('a', 'A?')
-    })
-    // The stand-in keeps three copies; other chats are entered beside its queue.
-    for (const key of ['c2', 'c3']) await a.elsewhere(key, 'memory')
-    for (const key of ['c4', 'c5', 'c6']) await a.elsewhere(key, 'order')
-    expect(a.engine.size).toBe(3)
-    expect(a.engine.localRevision('c2')).toBeNull()
-    expect(a.engine.localRevision('c4')).toBeUndefined()
-    expect(a.engine.localRevision('c6')).toBe('c6')
-    expect(world.said).toHaveLength(8)
-  })
+  it.each([true, false])(
+    'copies that the store can replace are let go, least recently used first; others stay (coordinated: %s)',
+    async (coordinated) => {
+      const { world, a } = pair(
+        (registry) => {
+          persistent(registry)
+          registry.flow('memory', { on: 'memory' }).ask('a', 'A?')
+        },
+        { coordinated },
+      )
+      // The stand-in keeps three copies; other chats are entered beside its queue.
+      for (const key of ['c2', 'c3']) await a.elsewhere(key, 'memory')
+      for (const key of ['c4', 'c5', 'c6']) await a.elsewhere(key, 'order')
+      expect(a.engine.size).toBe(3)
+      expect(a.engine.localRevision('c2')).toBeNull()
+      expect(a.engine.localRevision('c4')).toBeUndefined()
+      expect(a.engine.localRevision('c6')).toBe('c6')
+      expect(world.said).toHaveLength(8)
+    },
+  )
 })
