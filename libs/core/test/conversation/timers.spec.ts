@@ -50,6 +50,7 @@ describe('bounded memory', () => {
           persistent(registry)
           registry.flow('memory', { on: 'memory' }).ask('a', 'A?')
         },
+        {},
         { coordinated },
       )
       // The stand-in keeps three copies; other chats are entered beside its queue.
