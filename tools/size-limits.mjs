@@ -6,7 +6,7 @@
  * @type {Record<string, { ownKiB: number, allKiB: number }>}
  */
 export const SIZE_LIMITS = {
-  '@botmesh/baileys': { ownKiB: 370, allKiB: 15_500 },
+  '@botmesh/baileys': { ownKiB: 400, allKiB: 15_500 },
   '@botmesh/core': { ownKiB: 2800, allKiB: 13_400 },
   '@botmesh/discord': { ownKiB: 450, allKiB: 32_500 },
   '@botmesh/email': { ownKiB: 400, allKiB: 26_500 },
