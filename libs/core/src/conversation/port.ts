@@ -115,8 +115,8 @@ export interface ConversationHost {
   runIn<T>(act: ActScope, fn: () => T): T
   /** The context handed to flows and conversations for the message of `scope` (`MessageContext`). */
   contextFor(scope: TurnScope): unknown
-  /** Handles a message that a conversation was given and ended without using: as one that no conversation claimed. Hooks
-   * have run. @throws what the handlers throw. */
+  /** Handles a message that a conversation was given and ended without using: as one that no conversation claimed, in the
+   * asynchronous scope of the span's handlers. Hooks have run. @throws what the handlers throw. */
   unclaimed(scope: TurnScope, answer: Unclaimed): Promise<void>
   handedOver(event: { key: string; name: string; outcome: HandoverOutcome; reason?: string }): void
   /** A text of the library in the chat's language (B5). */

@@ -257,7 +257,7 @@ export class Run implements FrameHost, Standing {
     this.#answers.transitioned()
   }
 
-  async #finish(left: readonly Answer[] = []): Promise<void> {
+  async #finish(left: readonly Answer[]): Promise<void> {
     await this.ledger.idle()
     if (this.#gone || this.scope === null) return
     if (left.length > 0) await this.owner.passOn(this, this.scope, left)
@@ -266,8 +266,8 @@ export class Run implements FrameHost, Standing {
 
   async #failed(error: unknown): Promise<void> {
     if (this.#gone) return
-    const lost = judgeFailure(this, error)
-    if (lost === null) await this.#finish()
+    const { lost, givenUp } = judgeFailure(this, error)
+    if (lost === null) await this.#finish(givenUp ? [] : this.#answers.leftOver)
     else this.vanish(lost)
   }
 
