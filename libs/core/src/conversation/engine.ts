@@ -217,7 +217,7 @@ class Conversations implements ConversationEngine, RunOwner<Run>, ArrivalHost {
     if (this.#runs.size <= this.maxCopies) return
     let looks = 0
     for (const old of this.#runs.values()) {
-      if (old.evictable) old.vanish(new LeaseLostError(old.key, 'revoked'))
+      if (old.evictable && !this.host.serves(old.key)) old.vanish(new LeaseLostError(old.key, 'revoked'))
       if (++looks >= EVICTION_LOOKS || this.#runs.size <= this.maxCopies) return
     }
   }

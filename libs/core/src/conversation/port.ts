@@ -106,6 +106,9 @@ export interface ConversationHost {
   readonly logger: Logger
   /** C1, H1, H6 and BotConfig.conversation, checked and in milliseconds. */
   readonly options: ConversationOptions
+  /** True while a span of this chat is open: it may have read nothing because there is a copy in memory, which is not let
+   * go then for want of room. */
+  serves(key: string): boolean
   /**
    * Asks for a turn of `key` for a timer. `act` runs under it only if this replica's copy is still current then;
    * otherwise the copy is dropped (`engine.drop`) and nothing is said to the user (T5).
