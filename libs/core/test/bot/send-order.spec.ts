@@ -2,7 +2,7 @@
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { LeaseLostError, type MessageContext } from '../../src/index.js'
 import { ManualClock } from '../../src/testing/index.js'
-import { LONGEST_TURN_MS, SendLines } from '../../src/runtime/send-lines.js'
+import { LONGEST_IN_LINE_MS, SendLines } from '../../src/runtime/send-lines.js'
 import { Mesh, type Replica } from './support/mesh.js'
 
 const FILE = { media: { kind: 'image' as const, data: Buffer.from('a photo'), caption: 'photo' } }
@@ -142,7 +142,7 @@ describe('the lines of sends', () => {
     const say = (text: string) => lines.run('1', undefined, async () => void sent.push(text))
     void lines.run('1', undefined, () => new Promise(() => undefined))
     const [two, three] = [say('two'), say('three')]
-    await clock.advance(LONGEST_TURN_MS - 1)
+    await clock.advance(LONGEST_IN_LINE_MS - 1)
     expect(sent).toEqual([])
     await clock.advance(1)
     await Promise.all([two, three])
