@@ -40,6 +40,35 @@ describe.each([false, true])('handlers of what a flow has left over, durability 
     await mesh.tell(one, 'hello')
   }
 
+  it.each(['trigger', 'handler'])(
+    'B3: what enters a flow is its message, not the one after it (%s)',
+    async (by) => {
+      let times = 0
+      mesh = new Mesh(
+        (bot) => {
+          const flow = bot.flow('order', { on: 'order' }).step('size', async (c) => {
+            await c.ask('Size?')
+            if (times++ < 2) await c.sleep('1h')
+          })
+          flow.persistent()
+          bot
+            .flow('pizza', by === 'trigger' ? { on: /^pizza/ } : {})
+            .step('first', async (c) => void (await c.say(`entered by ${c.message.body}`)))
+            .ask('more', 'More?')
+            .step('last', async (c) => void (await c.say(`more: ${c.message.body}`)))
+          bot.onMessage((ctx) => ctx.enter('pizza'))
+        },
+        { config: { durability }, coordination: { settleMs: '5s' } },
+      )
+      const one = await mesh.add()
+      for (const body of ['order', 'M', 'pizza, please']) await mesh.tell(one, body)
+      await mesh.until(() => mesh.payloads(one, 'coordination:lease-lost').length === 2)
+      await mesh.tell(one, 'no')
+      await mesh.until(() => mesh.payloads(one, 'message:handled').length === 4)
+      expect(mesh.said).toEqual(['Size?', 'entered by pizza, please', 'More?', 'more: no'])
+    },
+  )
+
   it('B2: what outlives its handler in good order may still send, outside of any turn', async () => {
     const later = signal()
     let late: Promise<unknown> | undefined
