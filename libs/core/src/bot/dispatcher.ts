@@ -6,6 +6,7 @@ import type { Message, Outgoing, Sent } from '../contracts/message.js'
 import type { Store } from '../contracts/store.js'
 import type { ConversationEngine, TurnScope, Unclaimed } from '../conversation/port.js'
 import { silentMessage } from '../conversation/timeouts.js'
+import { runInScope } from '../runtime/act-scope.js'
 import type { SendGate } from '../runtime/send-gate.js'
 import type { Span } from '../runtime/span.js'
 import type { SpanHandler } from '../runtime/turn-runner.js'
@@ -54,12 +55,13 @@ export class Dispatcher implements SpanHandler, ContextHost {
     return this.route(span, ctx, message)
   }
 
-  /** A message that a conversation was given and ended without using (H7). */
-  async unclaimed(span: Span, { original, hooks }: Unclaimed): Promise<void> {
+  /** A message that a conversation was given and ended without using (H7). Its code acts as the span's handlers do. */
+  unclaimed(span: Span, { original, hooks }: Unclaimed): Promise<void> {
     const message = hooks === undefined ? original : { ...original, ...hooks }
-    if (original.id === span.message?.id) return this.route(span, this.contextOf(span), message)
+    const own = original.id === span.message?.id
     // Of the same person: in groups the key is per participant (B4).
-    await this.route(span, new MessageContext(span, this, original, hooks), message)
+    const ctx = own ? this.contextOf(span) : new MessageContext(span, this, original, hooks, message)
+    return runInScope(span.act, () => this.route(span, ctx, message))
   }
 
   /** What no conversation claims. */
@@ -68,7 +70,7 @@ export class Dispatcher implements SpanHandler, ContextHost {
     const command = router.commandFor(message)
     if (command !== null) return this.follow(command, ctx)
     const flow = converses ? engine.triggeredBy(message) : null
-    if (flow !== null) return this.enter(span, flow, undefined)
+    if (flow !== null) return this.enter(span, flow, undefined, message)
     const hearing = router.hearingFor(message)
     if (hearing !== null) return this.follow(hearing, ctx)
     for (const handler of router.handlers) await handler(ctx)
@@ -93,9 +95,14 @@ export class Dispatcher implements SpanHandler, ContextHost {
     return context
   }
 
-  async enter(scope: TurnScope, name: string, state: Record<string, unknown> | undefined): Promise<void> {
+  async enter(
+    scope: TurnScope,
+    name: string,
+    state: Record<string, unknown> | undefined,
+    by: Message | undefined,
+  ): Promise<void> {
     ;(scope as Span).touched = true
-    await this.options.engine.enter(scope, name, state)
+    await this.options.engine.enter(scope, name, state, by)
   }
 
   leave(scope: TurnScope): Promise<boolean> {

@@ -8,10 +8,11 @@ import { isStateStore } from '../runtime/chat-access.js'
 import { drain, type Drained } from '../runtime/drain.js'
 import { Inbox, type InboxOptions } from '../runtime/inbox.js'
 import { JournalSweep } from '../runtime/journal-sweep.js'
+import { localTurn } from '../runtime/local-turn.js'
 import { ProviderSession } from '../runtime/provider-session.js'
 import { SendGate } from '../runtime/send-gate.js'
 import { beginUse } from '../runtime/shared-use.js'
-import { SpanFactory, type LocalTurn } from '../runtime/span-factory.js'
+import { SpanFactory } from '../runtime/span-factory.js'
 import type { Span } from '../runtime/span.js'
 import { TurnRunner } from '../runtime/turn-runner.js'
 import { within } from '../runtime/within.js'
@@ -119,6 +120,7 @@ export class RunningBot {
       random,
       logger,
       options: conversation,
+      serves: (key) => this.spans.serves(key),
       wake: (key, timerId, act) => this.wakeConversation(key, timerId, act),
       runIn: runInScope,
       contextFor: (scope) => this.dispatcher.contextOf(scope as Span),
@@ -234,7 +236,8 @@ export class RunningBot {
               ...(definitions.usesUser ? { user: userIdOf(provider, message.from) } : {}),
             }
           : undefined,
-      localTurn: options.coordinator === null && options.journal ? (key) => this.localTurn(key) : null,
+      localTurn:
+        options.coordinator === null && options.journal ? (key) => localTurn(key, this.localFence()) : null,
       maySend: () => this.canAnswer,
       report: (error) => this.events.error(error),
     }
@@ -286,15 +289,5 @@ export class RunningBot {
   private localFence(): number {
     this.lastFence = Math.max(this.lastFence + 1, Math.floor(this.options.clock.now() * 1000))
     return this.lastFence
-  }
-
-  private localTurn(key: string): LocalTurn {
-    return {
-      local: true,
-      key,
-      fence: this.localFence(),
-      assertHeld: () => undefined,
-      release: () => Promise.resolve(),
-    }
   }
 }

@@ -162,7 +162,11 @@ export interface Provider {
   start(sink: ProviderSink, signal: AbortSignal): Promise<void>
   /** Disconnects and waits until nothing of it runs. Idempotent. */
   stop(): Promise<void>
-  /** Sends one message. Not idempotent. @throws SendError */
+  /**
+   * Sends one message. Not idempotent. The calls of a bot for one chat come one after the other, so none may wait for
+   * something that is sent to that chat through the bot. A call is not waited for once its turn is lost, nor for ever.
+   * @throws SendError
+   */
   send(to: SendTarget, content: OutgoingContent, options?: SendOptions): Promise<Sent>
   /** Present on webhook transports. Bounds the body, checks the signature in constant time, and answers 4xx
    * itself for what is not acceptable; never throws. */

@@ -93,7 +93,12 @@ class Conversations implements ConversationEngine, RunOwner<Run>, ArrivalHost {
     return this.registry.triggeredBy(message)
   }
 
-  async enter(scope: TurnScope, name: string, initial: Record<string, unknown> = {}): Promise<void> {
+  async enter(
+    scope: TurnScope,
+    name: string,
+    initial: Record<string, unknown> = {},
+    by?: Message,
+  ): Promise<void> {
     const definition = this.registry.require(name)
     scope.assertLive()
     const present = this.#leavePresent(scope)
@@ -108,6 +113,7 @@ class Conversations implements ConversationEngine, RunOwner<Run>, ArrivalHost {
         definition.persistent ||
         (definition.kind === 'flow' && scope.coordinated && this.host.options.forward),
       revision: present.revision,
+      ...(by === undefined ? {} : { message: by }),
     })
     this.#keep(run)
     const left = present.left
@@ -217,7 +223,7 @@ class Conversations implements ConversationEngine, RunOwner<Run>, ArrivalHost {
     if (this.#runs.size <= this.maxCopies) return
     let looks = 0
     for (const old of this.#runs.values()) {
-      if (old.evictable) old.vanish(new LeaseLostError(old.key, 'revoked'))
+      if (old.evictable && !this.host.serves(old.key)) old.vanish(new LeaseLostError(old.key, 'revoked'))
       if (++looks >= EVICTION_LOOKS || this.#runs.size <= this.maxCopies) return
     }
   }

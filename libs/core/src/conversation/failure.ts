@@ -12,23 +12,31 @@ interface FailedRun {
   readonly scope: TurnScope | null
 }
 
-/** Tells the span. @returns with what the copy is to be discarded, or null if the run ends in the store too. */
-export function judgeFailure(run: FailedRun, thrown: unknown): LeaseLostError | null {
+export interface Judged {
+  /** With what the copy is to be discarded; null if the run ends in the store too. */
+  lost: LeaseLostError | null
+  /** Its record is: the message goes to the dead letters, and is not handled besides. */
+  givenUp: boolean
+}
+
+/** Tells the span. */
+export function judgeFailure(run: FailedRun, thrown: unknown): Judged {
   const error = tellable(thrown)
   const { host, key, scope } = run
   const details = { key, flow: run.definition.name, step: run.stepName, err: error }
   switch (endingOf(error, key)) {
     case 'lost':
       host.logger.warn(details, 'The turn was lost: the conversation is discarded here.')
-      return asLost(key, error)
+      return { lost: asLost(key, error), givenUp: false }
     case 'quiet':
       host.logger.debug(details, 'The conversation ended without an answer.')
-      return null
+      return { lost: null, givenUp: false }
     case 'failed': {
       scope?.fail(error)
       // The record is tried again and finds the conversation where the store has it; after the last attempt nowhere.
-      const again = scope?.durable === true && scope.recordId !== null && scope.finalAttempt !== true
-      return again ? asLost(key, error) : null
+      const attempted = scope?.durable === true && scope.recordId !== null
+      const again = attempted && scope.finalAttempt !== true
+      return { lost: again ? asLost(key, error) : null, givenUp: attempted && !again }
     }
   }
 }

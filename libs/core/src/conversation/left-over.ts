@@ -46,19 +46,22 @@ export class LeftOver {
   }
 
   async #each(scope: TurnScope, answers: readonly Answer[]): Promise<void> {
-    try {
-      for (const answer of answers) {
+    let failed = false
+    for (const answer of answers) {
+      try {
         scope.assertLive()
         const successor = this.successor(scope.key)
         if (successor !== undefined) successor.give(scope, answer)
-        else {
-          const act = { current: scope, revoked: null }
-          await this.host.runIn(act, () => this.host.unclaimed(scope, answer))
-        }
+        else await this.host.unclaimed(scope, answer)
+      } catch (error) {
+        // Cut short; whoever did that says so. Somebody else's lease, such as a job's, is an error like any other.
+        if (error instanceof LeaseLostError && error.key === scope.key) continue
+        if (failed) this.host.report(tellable(error))
+        else scope.fail(tellable(error))
+        failed = true
+        // The attempt is made again, with all of them. Without a record nobody comes back to the rest.
+        if (scope.recordId !== null) return
       }
-    } catch (error) {
-      // Cut short; whoever did that says so.
-      if (!(error instanceof LeaseLostError)) scope.fail(tellable(error))
     }
   }
 }

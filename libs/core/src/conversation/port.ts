@@ -106,6 +106,9 @@ export interface ConversationHost {
   readonly logger: Logger
   /** C1, H1, H6 and BotConfig.conversation, checked and in milliseconds. */
   readonly options: ConversationOptions
+  /** True while a span of this chat is open: it may have read nothing because there is a copy in memory, which is not let
+   * go then for want of room. */
+  serves(key: string): boolean
   /**
    * Asks for a turn of `key` for a timer. `act` runs under it only if this replica's copy is still current then;
    * otherwise the copy is dropped (`engine.drop`) and nothing is said to the user (T5).
@@ -115,8 +118,8 @@ export interface ConversationHost {
   runIn<T>(act: ActScope, fn: () => T): T
   /** The context handed to flows and conversations for the message of `scope` (`MessageContext`). */
   contextFor(scope: TurnScope): unknown
-  /** Handles a message that a conversation was given and ended without using: as one that no conversation claimed. Hooks
-   * have run. @throws what the handlers throw. */
+  /** Handles a message that a conversation was given and ended without using: as one that no conversation claimed, in the
+   * asynchronous scope of the span's handlers. Hooks have run. @throws what the handlers throw. */
   unclaimed(scope: TurnScope, answer: Unclaimed): Promise<void>
   handedOver(event: { key: string; name: string; outcome: HandoverOutcome; reason?: string }): void
   /** A text of the library in the chat's language (B5). */
@@ -187,8 +190,9 @@ export interface ConversationEngine {
   /** Name of the flow that this message triggers (`on`), if any. */
   triggeredBy(message: Message): string | null
   /** Enters a flow or conversation, leaving the present one. Resolves once it has begun (a persistent flow under
-   * coordination: once it is stored, K1). @throws ConfigError for an unknown name. */
-  enter(scope: TurnScope, name: string, initial?: Record<string, unknown>): Promise<void>
+   * coordination: once it is stored, K1). @param by the message that enters it, where it is not the scope's.
+   * @throws ConfigError for an unknown name. */
+  enter(scope: TurnScope, name: string, initial?: Record<string, unknown>, by?: Message): Promise<void>
   /** Ends the chat's conversation without running more of it; true if there was one. */
   leave(scope: TurnScope): Promise<boolean>
   /** Settles (never rejects) when the chat's conversation waits again or has ended; null if nothing runs. */

@@ -67,7 +67,7 @@ export class Run implements FrameHost, Standing {
     this.revision = start.revision
     this.scope = scope
     this.fence = scope.fence ?? 0
-    this.#message = answerOf(scope)?.message ?? start.message ?? null
+    this.#message = start.message ?? answerOf(scope)?.message ?? null
     this.chatId = scope.message?.chatId ?? parseChatKey(key)?.chatId ?? key
     this.ledger = new Ledger(this.host, this, start.stores, scope.coordinated, start.touched, (error) => {
       const lost = judgeLateWrite(this, error)
@@ -257,7 +257,7 @@ export class Run implements FrameHost, Standing {
     this.#answers.transitioned()
   }
 
-  async #finish(left: readonly Answer[] = []): Promise<void> {
+  async #finish(left: readonly Answer[]): Promise<void> {
     await this.ledger.idle()
     if (this.#gone || this.scope === null) return
     if (left.length > 0) await this.owner.passOn(this, this.scope, left)
@@ -266,8 +266,8 @@ export class Run implements FrameHost, Standing {
 
   async #failed(error: unknown): Promise<void> {
     if (this.#gone) return
-    const lost = judgeFailure(this, error)
-    if (lost === null) await this.#finish()
+    const { lost, givenUp } = judgeFailure(this, error)
+    if (lost === null) await this.#finish(givenUp ? [] : this.#answers.leftOver)
     else this.vanish(lost)
   }
 

@@ -21,7 +21,7 @@ import { currentScope, runDetached } from './act-scope.js'
 import { ChatLanes } from './chat-lanes.js'
 import { isOverflow, Overflow, type OverflowLimit } from './overflow.js'
 import { RecentIds } from './recent-ids.js'
-import type { LocalTurn } from './span-factory.js'
+import type { LocalTurn } from './local-turn.js'
 import type { TurnRunner } from './turn-runner.js'
 import { withoutId, withoutRaw, type Work } from './work.js'
 

@@ -12,6 +12,9 @@ import { SendLines } from './send-lines.js'
 export interface SendGuard {
   /** @throws LeaseLostError if the one who sends may no longer act. */
   assertLive?(): void
+  /** Awaited once, when the send is the next of its chat and nothing pauses it, before the first attempt. If it rejects,
+   * nothing is sent. */
+  begin?(): Promise<void>
   /** Cuts waits short. */
   signal?: AbortSignal
   /** The same for every attempt. */
@@ -53,6 +56,7 @@ export class SendGate {
     for (let attempt = 1; ; attempt++) {
       const waitMs = this.closedFor(target)
       if (waitMs > 0) await this.wait(waitMs, guard.signal)
+      if (attempt === 1) await guard.begin?.()
       guard.assertLive?.()
       this.options.assertMaySend()
       try {

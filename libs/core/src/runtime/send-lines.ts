@@ -5,8 +5,8 @@
  */
 import type { Clock } from '../contracts/clock.js'
 
-/** Longer than a send may take with all its attempts: one that never ends must not silence its chat. */
-export const LONGEST_TURN_MS = 120_000
+/** Longest that a send waits for those before it, all together: one that never ends must not silence its chat. */
+export const LONGEST_IN_LINE_MS = 120_000
 
 export class SendLines {
   /** Resolves when everything before is over, or is not waited for any longer. */
@@ -20,10 +20,10 @@ export class SendLines {
    */
   run<T>(chatId: string, signal: AbortSignal | undefined, send: () => Promise<T>): Promise<T> {
     const before = this.last.get(chatId)
-    const turn = before === undefined ? undefined : this.bounded(before)
-    const mine = turn === undefined ? send() : orAborted(turn, signal).then(send)
+    const free = before === undefined ? undefined : this.bounded(before)
+    const mine = free === undefined ? send() : orAborted(free, signal).then(send)
     const over = orAborted(mine, signal).then(noop, noop)
-    const last = (turn === undefined ? over : Promise.all([turn, over])).then(() => {
+    const last = (free === undefined ? over : Promise.all([free, over])).then(() => {
       if (this.last.get(chatId) === last) this.last.delete(chatId)
     })
     this.last.set(chatId, last)
@@ -33,7 +33,7 @@ export class SendLines {
   /** Never rejects. */
   private bounded(before: Promise<unknown>): Promise<void> {
     return new Promise((resolve) => {
-      const limit = this.clock.setTimeout(resolve, LONGEST_TURN_MS, { background: true })
+      const limit = this.clock.setTimeout(resolve, LONGEST_IN_LINE_MS, { background: true })
       void before.then(() => {
         limit.cancel()
         resolve()

@@ -14,14 +14,8 @@ import type { Store } from '../contracts/store.js'
 import { parseChatKey } from '../kernel/chat-key.js'
 import type { ConversationEngine } from '../conversation/port.js'
 import { waitTimerId } from '../kernel/wait-timer.js'
-import {
-  isStateStore,
-  PlainAccess,
-  SeparateAccess,
-  SharedAccess,
-  type ChatAccess,
-  type TurnLike,
-} from './chat-access.js'
+import { isStateStore, PlainAccess, SeparateAccess, SharedAccess, type ChatAccess } from './chat-access.js'
+import type { LocalTurn } from './local-turn.js'
 import type { SendGate } from './send-gate.js'
 import { SpanOutbox, timerSends } from './span-outbox.js'
 import { once, unreadableEntries } from './span-init.js'
@@ -30,11 +24,6 @@ import type { Work } from './work.js'
 
 /** A granted turn, or the local stand-in for one. */
 export type GrantedTurn = Turn | LocalTurn
-
-/** Without coordination: exclusive by the chat's lane; its fence only orders writes in a store that fences. */
-export interface LocalTurn extends TurnLike {
-  readonly local: true
-}
 
 export interface SpanFactoryOptions {
   provider: string
@@ -76,6 +65,12 @@ export class SpanFactory {
   readonly live = new Set<Span>()
 
   constructor(private readonly options: SpanFactoryOptions) {}
+
+  /** True while a span of this chat is open. */
+  serves(key: string): boolean {
+    for (const span of this.live) if (span.key === key) return true
+    return false
+  }
 
   access(key: string, turn: GrantedTurn | null): ChatAccess {
     const { store, shared, clock } = this.options

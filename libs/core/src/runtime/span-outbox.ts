@@ -1,6 +1,7 @@
 /**
- * What one span has sent and will send, with durability (D2): the intent is written under the turn, then the send is
- * made, then it is noted as sent, failed or uncertain, and the turn is released only in the commit that comes after.
+ * What one span has sent and will send, with durability (D2): the intent is written under the turn, as soon as the send
+ * is the next of its chat, then it is made, then it is noted as sent, failed or uncertain, and the turn is released only
+ * in the commit that comes after. What only waited for others when its process died was never tried, and is not marked.
  * A repeated step finds its earlier sends here by key and content, and does not make them again.
  *
  * A send whose fate is unknown (the process died between intent and note, or the platform's answer is missing) is
@@ -55,6 +56,8 @@ export class SpanOutbox {
   private readonly unnoted = new Map<string, OutboxEntry>()
   private ordinal = 0
   private timer: Timer | undefined
+  /** The commit that ends the span forgets its sends: nobody repeats them. */
+  private closed = false
 
   constructor(private readonly init: SpanOutboxInit) {
     this.open = [...init.known]
@@ -72,14 +75,14 @@ export class SpanOutbox {
     if ((entry.status === 'uncertain' || entry.status === 'intended') && !this.init.resendUncertain) {
       return this.leaveAlone(span, entry)
     }
-    Object.assign(entry, { status: 'intended', hash, content: storable(content) })
-    await span.writeEntries({ outbox: [...this.takeUnnoted(), entry] })
+    Object.assign(entry, { hash, content: storable(content) })
     return this.deliver(span, target, content, entry)
   }
 
   /** Outbox effects of the commit that ends the span. @param kept records that a kept answer still points to. */
   finalEffects(kept: ReadonlySet<string>): Effects {
     this.timer?.cancel()
+    this.closed = true
     const still = (entry: OutboxEntry) => entry.status === 'uncertain' || kept.has(recordOf(entry.key) ?? '')
     const outbox = this.takeUnnoted().filter(still)
     const isOver = (entry: OutboxEntry) => !kept.has(recordOf(entry.key) ?? '')
@@ -153,18 +156,28 @@ export class SpanOutbox {
     content: OutgoingContent,
     entry: OutboxEntry,
   ): Promise<Sent> {
-    const guard = { ...span.guard(), idempotencyKey: `${span.key}#${entry.key}` }
+    let begun = false
+    const begin = async (): Promise<void> => {
+      if (this.closed) return
+      const status = 'intended'
+      await span.writeEntries({ outbox: [...this.takeUnnoted(), { ...entry, status }] })
+      Object.assign(entry, { status })
+      begun = true
+    }
+    const guard = { ...span.guard(), idempotencyKey: `${span.key}#${entry.key}`, begin }
     try {
       const sent = await this.init.gate.deliver(target, content, guard)
       Object.assign(entry, { status: 'sent', sent })
       return sent
     } catch (error) {
-      Object.assign(entry, { status: fateOf(error), error: textOf(error) })
+      if (begun) Object.assign(entry, { status: fateOf(error), error: textOf(error) })
       throw error
     } finally {
-      this.unnoted.set(entry.key, entry)
-      if (span.live) this.noteSoon(span.key)
-      else await this.noteOutcomes(span.key)
+      if (begun) {
+        this.unnoted.set(entry.key, entry)
+        if (span.live) this.noteSoon(span.key)
+        else await this.noteOutcomes(span.key)
+      }
     }
   }
 

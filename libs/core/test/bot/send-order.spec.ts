@@ -2,7 +2,7 @@
 import { afterEach, describe, expect, it } from '@jest/globals'
 import { LeaseLostError, type MessageContext } from '../../src/index.js'
 import { ManualClock } from '../../src/testing/index.js'
-import { LONGEST_TURN_MS, SendLines } from '../../src/runtime/send-lines.js'
+import { LONGEST_IN_LINE_MS, SendLines } from '../../src/runtime/send-lines.js'
 import { Mesh, type Replica } from './support/mesh.js'
 
 const FILE = { media: { kind: 'image' as const, data: Buffer.from('a photo'), caption: 'photo' } }
@@ -96,6 +96,44 @@ describe.each([false, true])('sends that nobody waits for, durability %s', (dura
   })
 })
 
+it('D2: what waits for a send before it is not marked as begun: if its replica dies now, it was never tried', async () => {
+  mesh = new Mesh(
+    (bot) => bot.onMessage(async (ctx) => void (await Promise.all([ctx.reply(FILE), ctx.reply('after it')]))),
+    { config: { durability: true } },
+  )
+  const one = await mesh.add()
+  const photo = slowSend(one)
+  await mesh.tell(one, 'photo, please')
+  await mesh.until(photo.begun)
+  const key = 'fake%3Atest/100'
+  expect(await mesh.store.outbox.entries(key)).toMatchObject([{ status: 'intended', content: { media: {} } }])
+  photo.finish()
+  await mesh.until(() => mesh.payloads(one, 'message:handled').length === 1)
+  expect([mesh.said, await mesh.store.outbox.entries(key)]).toEqual([['photo', 'after it'], []])
+})
+
+it('D2: what still waits when its attempt has failed is left to the next attempt, and sent once', async () => {
+  const failures: unknown[] = []
+  let attempts = 0
+  mesh = new Mesh(
+    (bot) =>
+      bot.onMessage((ctx) => {
+        for (const content of [FILE, 'after it'])
+          ctx.reply(content).catch((error) => void failures.push(error))
+        if (++attempts === 1) throw new Error('down')
+      }),
+    { config: { durability: { retryMs: 100 } } },
+  )
+  const one = await mesh.add()
+  const photo = slowSend(one)
+  await mesh.tell(one, 'photo, please')
+  await mesh.until(() => attempts === 2, 30_000)
+  photo.finish()
+  await mesh.until(() => mesh.payloads(one, 'message:handled').length === 1)
+  expect(mesh.said).toEqual(['photo', 'after it'])
+  expect(failures).toMatchObject([{ code: 'LEASE_LOST', reason: 'settled' }])
+})
+
 describe('the lines of sends', () => {
   it('B1: one that never ends is waited for, but not for ever; nothing is kept of a chat that is silent', async () => {
     const clock = new ManualClock()
@@ -104,7 +142,7 @@ describe('the lines of sends', () => {
     const say = (text: string) => lines.run('1', undefined, async () => void sent.push(text))
     void lines.run('1', undefined, () => new Promise(() => undefined))
     const [two, three] = [say('two'), say('three')]
-    await clock.advance(LONGEST_TURN_MS - 1)
+    await clock.advance(LONGEST_IN_LINE_MS - 1)
     expect(sent).toEqual([])
     await clock.advance(1)
     await Promise.all([two, three])

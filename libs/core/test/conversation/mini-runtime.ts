@@ -53,6 +53,7 @@ export class Replica implements ConversationHost, SpanOwner {
   readonly reported: unknown[] = []
   readonly warnings: string[] = []
   readonly routed: string[] = []
+  private serving = 0
   beforeSend: ((content: Outgoing) => Promise<void>) | null = null
   beforeWrite: ((change: ConversationChange) => Promise<void>) | null = null
 
@@ -85,6 +86,10 @@ export class Replica implements ConversationHost, SpanOwner {
 
   private noteWarning(_details: object, message: string): void {
     this.warnings.push(message)
+  }
+
+  serves(key: string): boolean {
+    return key === KEY && this.serving > 0
   }
 
   wake(_key: string, _timerId: string, act: (scope: TurnScope) => Promise<void>): void {
@@ -151,7 +156,7 @@ export class Replica implements ConversationHost, SpanOwner {
       this.routed.push(message.body)
       return 'routed'
     }
-    await this.engine.enter(scope, flow)
+    await this.engine.enter(scope, flow, undefined, message)
     return `entered:${flow}`
   }
 
@@ -193,10 +198,15 @@ export class Replica implements ConversationHost, SpanOwner {
       if (message === null && elsewhere && this.engine.localRevision(KEY) !== world.revision) {
         this.engine.drop(KEY, new LeaseLostError(KEY, 'superseded'))
       }
-      const route = await work(span)
-      await this.settle(span, how)
-      this.conclude(span)
-      return { route, span }
+      this.serving++
+      try {
+        const route = await work(span)
+        await this.settle(span, how)
+        this.conclude(span)
+        return { route, span }
+      } finally {
+        this.serving--
+      }
     })
     world.tail = turn.catch(() => undefined)
     return turn

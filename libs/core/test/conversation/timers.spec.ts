@@ -63,4 +63,21 @@ describe('bounded memory', () => {
       expect(world.said).toHaveLength(8)
     },
   )
+
+  it.each([true, false])(
+    'B1: a copy stays while a span of its chat is open, which has read nothing because of it (coordinated: %s)',
+    async (coordinated) => {
+      const { world, a } = pair(persistent, {}, { coordinated })
+      await a.say('order')
+      const accept = a.engine.accept.bind(a.engine)
+      a.engine.accept = async (span) => {
+        // As a hook may take, other chats being served meanwhile.
+        for (const key of ['c2', 'c3', 'c4', 'c5']) await a.elsewhere(key, 'order')
+        return accept(span)
+      }
+      expect((await a.say('M')).route).toBe('conversation')
+      expect(world.said.slice(-2)).toEqual(['Noted M', 'Address?'])
+      expect(a.engine.size).toBe(3)
+    },
+  )
 })
