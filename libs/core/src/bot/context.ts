@@ -10,12 +10,7 @@ import type { UserState } from './user-state.js'
 
 /** The bot's side of a context. Not for applications. */
 export interface ContextHost {
-  enter(
-    scope: TurnScope,
-    name: string,
-    state: Record<string, unknown> | undefined,
-    by: Message | undefined,
-  ): Promise<void>
+  enter(scope: TurnScope, name: string, state: Record<string, unknown> | undefined): Promise<void>
   leave(scope: TurnScope): Promise<boolean>
   /** A send of code whose span is over. */
   sendDetached(span: Span, content: Outgoing): Promise<Sent>
@@ -49,8 +44,6 @@ export class MessageContext {
     private readonly host: ContextHost,
     message: Message,
     hooks: HookResults | undefined,
-    /** A message that a conversation left over (H7), with what hooks made of it: it is not the span's. */
-    private readonly leftOver?: Message,
   ) {
     this.message = message
     this.body = hooks?.body ?? message.body
@@ -114,7 +107,7 @@ export class MessageContext {
 
   /** Starts a flow or conversation in this chat, leaving the present one. @throws ConfigError for an unknown name. */
   async enter(name: string, state?: Record<string, unknown>): Promise<void> {
-    await this.host.enter(this.acting(), name, state, this.leftOver)
+    await this.host.enter(this.acting(), name, state)
   }
 
   /** Ends the chat's conversation; false if there was none. */

@@ -60,7 +60,7 @@ export class Dispatcher implements SpanHandler, ContextHost {
     const message = hooks === undefined ? original : { ...original, ...hooks }
     const own = original.id === span.message?.id
     // Of the same person: in groups the key is per participant (B4).
-    const ctx = own ? this.contextOf(span) : new MessageContext(span, this, original, hooks, message)
+    const ctx = own ? this.contextOf(span) : new MessageContext(span, this, original, hooks)
     return runInScope(span.act, () => this.route(span, ctx, message))
   }
 
@@ -70,7 +70,7 @@ export class Dispatcher implements SpanHandler, ContextHost {
     const command = router.commandFor(message)
     if (command !== null) return this.follow(command, ctx)
     const flow = converses ? engine.triggeredBy(message) : null
-    if (flow !== null) return this.enter(span, flow, undefined, message)
+    if (flow !== null) return this.enter(span, flow, undefined)
     const hearing = router.hearingFor(message)
     if (hearing !== null) return this.follow(hearing, ctx)
     for (const handler of router.handlers) await handler(ctx)
@@ -95,14 +95,9 @@ export class Dispatcher implements SpanHandler, ContextHost {
     return context
   }
 
-  async enter(
-    scope: TurnScope,
-    name: string,
-    state: Record<string, unknown> | undefined,
-    by: Message | undefined,
-  ): Promise<void> {
+  async enter(scope: TurnScope, name: string, state: Record<string, unknown> | undefined): Promise<void> {
     ;(scope as Span).touched = true
-    await this.options.engine.enter(scope, name, state, by)
+    await this.options.engine.enter(scope, name, state)
   }
 
   leave(scope: TurnScope): Promise<boolean> {

@@ -93,12 +93,7 @@ class Conversations implements ConversationEngine, RunOwner<Run>, ArrivalHost {
     return this.registry.triggeredBy(message)
   }
 
-  async enter(
-    scope: TurnScope,
-    name: string,
-    initial: Record<string, unknown> = {},
-    by?: Message,
-  ): Promise<void> {
+  async enter(scope: TurnScope, name: string, initial: Record<string, unknown> = {}): Promise<void> {
     const definition = this.registry.require(name)
     scope.assertLive()
     const present = this.#leavePresent(scope)
@@ -113,7 +108,6 @@ class Conversations implements ConversationEngine, RunOwner<Run>, ArrivalHost {
         definition.persistent ||
         (definition.kind === 'flow' && scope.coordinated && this.host.options.forward),
       revision: present.revision,
-      ...(by === undefined ? {} : { message: by }),
     })
     this.#keep(run)
     const left = present.left

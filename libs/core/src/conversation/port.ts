@@ -190,9 +190,8 @@ export interface ConversationEngine {
   /** Name of the flow that this message triggers (`on`), if any. */
   triggeredBy(message: Message): string | null
   /** Enters a flow or conversation, leaving the present one. Resolves once it has begun (a persistent flow under
-   * coordination: once it is stored, K1). @param by the message that enters it, where it is not the scope's.
-   * @throws ConfigError for an unknown name. */
-  enter(scope: TurnScope, name: string, initial?: Record<string, unknown>, by?: Message): Promise<void>
+   * coordination: once it is stored, K1). @throws ConfigError for an unknown name. */
+  enter(scope: TurnScope, name: string, initial?: Record<string, unknown>): Promise<void>
   /** Ends the chat's conversation without running more of it; true if there was one. */
   leave(scope: TurnScope): Promise<boolean>
   /** Settles (never rejects) when the chat's conversation waits again or has ended; null if nothing runs. */

@@ -16,7 +16,7 @@ export interface RunStart {
   /** Checkpoints are kept of it. */
   stores: boolean
   revision: string | null
-  /** What `c.message` is until one comes, where it is not the span's. */
+  /** What `c.message` is until one comes, where the span has none. */
   message?: Message
   /** Messages for its next questions. */
   held?: Answer[]

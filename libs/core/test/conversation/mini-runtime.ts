@@ -156,7 +156,7 @@ export class Replica implements ConversationHost, SpanOwner {
       this.routed.push(message.body)
       return 'routed'
     }
-    await this.engine.enter(scope, flow, undefined, message)
+    await this.engine.enter(scope, flow)
     return `entered:${flow}`
   }
 
