@@ -55,11 +55,20 @@ export class Dispatcher implements SpanHandler, ContextHost {
   }
 
   /** A message that a conversation was given and ended without using (H7). */
-  async unclaimed(span: Span, { original, hooks }: Unclaimed): Promise<void> {
+  async unclaimed(span: Span, answer: Unclaimed): Promise<void> {
+    const { original, hooks } = answer
     const message = hooks === undefined ? original : { ...original, ...hooks }
-    if (original.id === span.message?.id) return this.route(span, this.contextOf(span), message)
-    // Of the same person: in groups the key is per participant (B4).
-    await this.route(span, new MessageContext(span, this, original, hooks), message)
+    await this.route(span, this.contextFor(span, answer), message)
+  }
+
+  /** The context of a message that is worked on under another one's span: of the same person, since in groups the key is
+   * per participant (B4). */
+  contextFor(span: Span, answer: Unclaimed | null | undefined): MessageContext {
+    if (answer === null || answer === undefined || span.message === null) return this.contextOf(span)
+    const { original, hooks } = answer
+    return original.id === span.message.id
+      ? this.contextOf(span)
+      : new MessageContext(span, this, original, hooks)
   }
 
   /** What no conversation claims. */
