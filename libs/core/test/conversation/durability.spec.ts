@@ -112,6 +112,41 @@ describe('H7, H8: with durability', () => {
     expect([world.checkpoint?.step, a.routed, b.routed]).toEqual(['address', [], []])
   })
 
+  it.each(['first', 'second'])(
+    'D1, H8: a flow that its replica stops in its %s step before it has asked goes on under the record that entered it',
+    async (cutIn) => {
+      const work = gate()
+      const at = async (step: string) => {
+        if (step !== cutIn) return
+        work.reach()
+        await work.opened
+      }
+      const { world, a, b } = setUp(
+        (registry, name) =>
+          void registry
+            .flow('f', { on: 'f' })
+            .step('first', async (c) => {
+              if (name === 'a') await at('first')
+              await c.say(`begun by ${c.message.body}`)
+            })
+            .step('second', async (c) => {
+              if (name === 'a') await at('second')
+              c.state.answer = await c.ask('A?')
+            })
+            .ask('b', 'B?')
+            .persistent(),
+        DURABLE,
+      )
+      const { span } = await a.say('f', { cut: work.reached, reason: 'stopped' })
+      expect([span.ackWithheld, world.acked]).toEqual([true, []])
+      await b.say(span.message!)
+      expect(world.said).toEqual(['begun by f', 'A?'])
+      await b.say('1')
+      expect(world.checkpoint).toMatchObject({ step: 'b', state: { answer: '1' } })
+      expect(world.acked).toEqual(['m1', 'm2'])
+    },
+  )
+
   describe('H7: one of those that are left over enters a flow', () => {
     /** The last two of them are left when the first flow ends: the entry and what woke the chat. */
     async function leftOver(second: (c: { message: { body: string }; ctx: unknown }) => Promise<unknown>) {
