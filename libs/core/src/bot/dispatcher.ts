@@ -56,12 +56,20 @@ export class Dispatcher implements SpanHandler, ContextHost {
   }
 
   /** A message that a conversation was given and ended without using (H7). Its code acts as the span's handlers do. */
-  unclaimed(span: Span, { original, hooks }: Unclaimed): Promise<void> {
+  unclaimed(span: Span, answer: Unclaimed): Promise<void> {
+    const { original, hooks } = answer
     const message = hooks === undefined ? original : { ...original, ...hooks }
-    const own = original.id === span.message?.id
-    // Of the same person: in groups the key is per participant (B4).
-    const ctx = own ? this.contextOf(span) : new MessageContext(span, this, original, hooks)
-    return runInScope(span.act, () => this.route(span, ctx, message))
+    return runInScope(span.act, () => this.route(span, this.contextFor(span, answer), message))
+  }
+
+  /** The context of a message that is worked on under another one's span: of the same person, since in groups the key is
+   * per participant (B4). */
+  contextFor(span: Span, answer: Unclaimed | null | undefined): MessageContext {
+    if (answer === null || answer === undefined || span.message === null) return this.contextOf(span)
+    const { original, hooks } = answer
+    return original.id === span.message.id
+      ? this.contextOf(span)
+      : new MessageContext(span, this, original, hooks)
   }
 
   /** What no conversation claims. */

@@ -123,7 +123,7 @@ export class RunningBot {
       serves: (key) => this.spans.serves(key),
       wake: (key, timerId, act) => this.wakeConversation(key, timerId, act),
       runIn: runInScope,
-      contextFor: (scope) => this.dispatcher.contextOf(scope as Span),
+      contextFor: (scope, answer) => this.dispatcher.contextFor(scope as Span, answer),
       unclaimed: (scope, answer) => this.dispatcher.unclaimed(scope as Span, answer),
       handedOver: (event) => this.events.emit('coordination:handover', event),
       text: (id, lang, values) => this.texts.find(id, lang, values),

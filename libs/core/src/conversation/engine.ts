@@ -30,8 +30,6 @@ export function createConversations(
 class Conversations implements ConversationEngine, RunOwner<Run>, ArrivalHost {
   /** In the order of their last use. */
   readonly #runs = new Map<string, Run>()
-  /** Runs that are over, but for what is left of their messages. */
-  readonly #ending = new Set<Run>()
   readonly #leftOver: LeftOver
 
   constructor(
@@ -39,10 +37,7 @@ class Conversations implements ConversationEngine, RunOwner<Run>, ArrivalHost {
     readonly registry: FlowRegistry,
     private readonly maxCopies: number,
   ) {
-    this.#leftOver = new LeftOver(host, (key) => {
-      const run = this.#runs.get(key)
-      return run === undefined || this.#ending.has(run) ? undefined : run
-    })
+    this.#leftOver = new LeftOver(host)
   }
 
   freeze(): void {
@@ -97,6 +92,7 @@ class Conversations implements ConversationEngine, RunOwner<Run>, ArrivalHost {
     const definition = this.registry.require(name)
     scope.assertLive()
     const present = this.#leavePresent(scope)
+    const claimed = this.#leftOver.claim(scope)
     const run = new Run(this, scope.key, scope, {
       definition,
       state: copyState(initial),
@@ -108,6 +104,7 @@ class Conversations implements ConversationEngine, RunOwner<Run>, ArrivalHost {
         definition.persistent ||
         (definition.kind === 'flow' && scope.coordinated && this.host.options.forward),
       revision: present.revision,
+      ...claimed,
     })
     this.#keep(run)
     const left = present.left
@@ -128,6 +125,7 @@ class Conversations implements ConversationEngine, RunOwner<Run>, ArrivalHost {
     // K4: code of an earlier span must not end what the chat is in now.
     scope.assertLive()
     const { left, was } = this.#leavePresent(scope)
+    this.#leftOver.release(scope)
     if (Object.keys(left).length > 0) stageOver(scope, left)
     return was
   }
@@ -166,10 +164,8 @@ class Conversations implements ConversationEngine, RunOwner<Run>, ArrivalHost {
     return scope.state === undefined || scope.state.revision === run.revision
   }
 
-  async passOn(run: Run, scope: TurnScope, left: readonly Answer[]): Promise<void> {
-    this.#ending.add(run)
-    await this.#leftOver.passOn(scope, left)
-    this.#ending.delete(run)
+  passOn(scope: TurnScope, left: readonly Answer[]): Promise<void> {
+    return this.#leftOver.passOn(scope, left)
   }
 
   gone(run: Run): void {

@@ -7,24 +7,30 @@ import { tellable } from '../kernel/told-error.js'
 import type { Answer } from './answers.js'
 import type { ConversationHost, TurnScope } from './port.js'
 
-/** What it needs of a run. */
-interface Successor {
-  give(scope: TurnScope, answer: Answer): void
+/** How a conversation begins that one of these messages enters. */
+export interface Entry {
+  entered: Answer
+  /** Those after it: answers to the first questions. They are in what is stored of the entry already, since that
+   * replaces the only row that had them. */
+  held: Answer[]
+  /** Record whose effects are made now, where it is not the span's. */
+  actingRecordId: string | null
 }
 
 interface Passing {
-  scope: TurnScope
+  readonly scope: TurnScope
+  /** What is being handled. */
+  current: Answer | null
+  readonly rest: Answer[]
+  /** A conversation was entered that has the rest. */
+  claimed: boolean
   done: Promise<void>
 }
 
 export class LeftOver {
   readonly #passing = new Map<string, Passing>()
 
-  /** @param successor of the conversation that has ended, if one of these messages entered another one. */
-  constructor(
-    private readonly host: ConversationHost,
-    private readonly successor: (key: string) => Successor | undefined,
-  ) {}
+  constructor(private readonly host: ConversationHost) {}
 
   /** Settles when the messages of this chat are handled; null if there are none. */
   of(key: string): Promise<void> | null {
@@ -36,23 +42,54 @@ export class LeftOver {
     this.#passing.get(key)?.scope.withholdAck()
   }
 
+  /** For a conversation that is entered under this span; null if none of these messages enters it. */
+  claim(scope: TurnScope): Entry | null {
+    const passing = this.#of(scope)
+    if (passing === undefined || passing.current === null) return null
+    passing.claimed = true
+    const { current: entered, rest } = passing
+    const actingRecordId = entered.recordId === scope.recordId ? null : entered.recordId
+    return { entered, held: [...rest], actingRecordId }
+  }
+
+  /** The conversation that was entered is left again at once. */
+  release(scope: TurnScope): void {
+    const passing = this.#of(scope)
+    if (passing !== undefined) passing.claimed = false
+  }
+
   /** Never rejects: what a handler throws is a failure of the span. */
   passOn(scope: TurnScope, answers: readonly Answer[]): Promise<void> {
-    const passing: Passing = { scope, done: this.#each(scope, answers) }
+    const before = this.of(scope.key)
+    const passing: Passing = {
+      scope,
+      current: null,
+      rest: [...answers],
+      claimed: false,
+      done: Promise.resolve(),
+    }
     this.#passing.set(scope.key, passing)
+    const each = this.#each(passing)
+    // What entered the conversation that leaves these may be at work still.
+    passing.done = before === null ? each : Promise.all([before, each]).then(() => undefined)
     return passing.done.finally(() => {
       if (this.#passing.get(scope.key) === passing) this.#passing.delete(scope.key)
     })
   }
 
-  async #each(scope: TurnScope, answers: readonly Answer[]): Promise<void> {
+  #of(scope: TurnScope): Passing | undefined {
+    const passing = this.#passing.get(scope.key)
+    return passing?.scope === scope ? passing : undefined
+  }
+
+  async #each(passing: Passing): Promise<void> {
+    const { scope, rest } = passing
     let failed = false
-    for (const answer of answers) {
+    for (let answer = rest.shift(); answer !== undefined; answer = rest.shift()) {
+      passing.current = answer
       try {
         scope.assertLive()
-        const successor = this.successor(scope.key)
-        if (successor !== undefined) successor.give(scope, answer)
-        else await this.host.unclaimed(scope, answer)
+        await this.host.unclaimed(scope, answer)
       } catch (error) {
         // Cut short; whoever did that says so. Somebody else's lease, such as a job's, is an error like any other.
         if (error instanceof LeaseLostError && error.key === scope.key) continue
@@ -61,7 +98,10 @@ export class LeftOver {
         failed = true
         // The attempt is made again, with all of them. Without a record nobody comes back to the rest.
         if (scope.recordId !== null) return
+      } finally {
+        passing.current = null
       }
+      if (passing.claimed) return
     }
   }
 }

@@ -116,8 +116,9 @@ export interface ConversationHost {
   wake(key: string, timerId: string, act: (scope: TurnScope) => Promise<void>): void
   /** Runs `fn` with `act` as the asynchronous scope of everything that it calls. */
   runIn<T>(act: ActScope, fn: () => T): T
-  /** The context handed to flows and conversations for the message of `scope` (`MessageContext`). */
-  contextFor(scope: TurnScope): unknown
+  /** The context handed to flows and conversations (`MessageContext`): of `answer` where it is another message than that of
+   * `scope`, such as a kept one (H7). */
+  contextFor(scope: TurnScope, answer?: Unclaimed | null): unknown
   /** Handles a message that a conversation was given and ended without using: as one that no conversation claimed, in the
    * asynchronous scope of the span's handlers. Hooks have run. @throws what the handlers throw. */
   unclaimed(scope: TurnScope, answer: Unclaimed): Promise<void>

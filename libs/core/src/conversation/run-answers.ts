@@ -39,13 +39,16 @@ export class Answers {
     this.#waiting = (start.held ?? []).map((answer) => this.#heldOf(answer))
   }
 
-  /** Of everything that the run was given. The message that entered a conversation counts too: until it waits for
-   * the first time there may be nothing of it in the store. */
+  /** Of everything that the run was given. The message that entered a conversation, or had its step start over, counts
+   * too until it waits for the first time: there may be nothing of it in the store, or nothing but the entry. */
   get standing(): AnswerHeld {
-    if (this.#last === 'none' && this.#entered && !this.run.ledger.holds) return 'unkept'
-    if (this.#waiting.length === 0) return this.#last
-    const kept = this.run.ledger.holds && this.#waiting.every(({ form }) => form !== null)
-    return kept ? this.#last : 'unkept'
+    const { ledger, scope } = this.run
+    const entering = this.#last === 'none' && this.#entered
+    if (entering && !ledger.holds) return 'unkept'
+    const last = entering && scope !== null && scope.recordId !== null ? 'kept' : this.#last
+    if (this.#waiting.length === 0) return last
+    const kept = ledger.holds && this.#waiting.every(({ form }) => form !== null)
+    return kept ? last : 'unkept'
   }
 
   /** What nothing has asked for. */

@@ -18,6 +18,8 @@ export interface RunStart {
   revision: string | null
   /** What `c.message` is until one comes, where the span has none. */
   message?: Message
+  /** What it is entered by, where that is not the span's message (left-over.ts). */
+  entered?: Answer
   /** Messages for its next questions. */
   held?: Answer[]
   /** The answer that its step begins with, as the store has it (H7). */
@@ -30,8 +32,8 @@ export interface RunOwner<R> {
   readonly host: ConversationHost
   /** False if the run's copy is stale under this span. */
   isCurrent(run: R, scope: TurnScope): boolean
-  /** It ends, and these are left of what it was given: they are handled before it is gone. */
-  passOn(run: R, scope: TurnScope, left: readonly Answer[]): Promise<void>
+  /** One ends, and these are left of what it was given: they are handled before it is gone. */
+  passOn(scope: TurnScope, left: readonly Answer[]): Promise<void>
   /** It is gone; nothing of it runs for the chat any more. */
   gone(run: R): void
 }

@@ -14,6 +14,7 @@ import { ConfigError, LeaseLostError } from '../contracts/errors.js'
 import type { Message } from '../contracts/message.js'
 import { parseChatKey } from '../kernel/chat-key.js'
 import { withholdsAck } from '../kernel/settle-policy.js'
+import { Acting } from './acting.js'
 import { answerOf, type Answer } from './answers.js'
 import { nextStep, stepNamed, type Definition, type Step } from './definitions.js'
 import { judgeFailure, judgeLateWrite } from './failure.js'
@@ -46,7 +47,7 @@ export class Run implements FrameHost, Standing {
   #frame: Frame | null = null
   #wait: Wait | null = null
   #message: Message | null
-  #context: { scope: TurnScope; value: unknown } | null = null
+  readonly #acting: Acting
   #busy = new Settling()
   readonly #timers = new RunTimers(this)
   #hops = 0
@@ -67,7 +68,8 @@ export class Run implements FrameHost, Standing {
     this.revision = start.revision
     this.scope = scope
     this.fence = scope.fence ?? 0
-    this.#message = answerOf(scope)?.message ?? start.message ?? null
+    this.#acting = new Acting(this.host, start.entered ?? answerOf(scope))
+    this.#message = this.#acting.answer?.message ?? start.message ?? null
     this.chatId = scope.message?.chatId ?? parseChatKey(key)?.chatId ?? key
     this.ledger = new Ledger(this.host, this, start.stores, scope.coordinated, start.touched, (error) => {
       const lost = judgeLateWrite(this, error)
@@ -151,7 +153,7 @@ export class Run implements FrameHost, Standing {
     this.revision = revision
     if (this.running !== null) return
     this.scope = null
-    this.#context = null
+    this.#acting.letGo()
     if (this.#frame !== null) this.#frame.act.current = null
   }
 
@@ -163,10 +165,7 @@ export class Run implements FrameHost, Standing {
   }
 
   handlerContext(): unknown {
-    const { scope } = this
-    if (scope === null) return undefined
-    if (this.#context?.scope !== scope) this.#context = { scope, value: this.host.contextFor(scope) }
-    return this.#context.value
+    return this.scope === null ? undefined : this.#acting.contextUnder(this.scope)
   }
 
   get actingRecordId(): string | null {
@@ -205,6 +204,7 @@ export class Run implements FrameHost, Standing {
 
   async answered(frame: Frame, answer: Answer, mark: WaitMark, source: AnswerSource): Promise<void> {
     this.#message = answer.message
+    this.#acting.answer = answer
     // A resumed answer was noted when the run began, with the state that its step began with.
     if (source !== 'resumed') this.#answers.note(answer, mark)
     if (source === 'chat' && mark.question > 0) this.#answers.noteLater()
@@ -260,7 +260,7 @@ export class Run implements FrameHost, Standing {
   async #finish(left: readonly Answer[]): Promise<void> {
     await this.ledger.idle()
     if (this.#gone || this.scope === null) return
-    if (left.length > 0) await this.owner.passOn(this, this.scope, left)
+    if (left.length > 0) await this.owner.passOn(this.scope, left)
     this.end(this.scope, new LeaseLostError(this.key, 'revoked'))
   }
 
@@ -275,6 +275,7 @@ export class Run implements FrameHost, Standing {
   begin(scope: TurnScope): void {
     this.scope = scope
     this.fence = scope.fence ?? 0
+    this.#acting.answer = answerOf(scope)
     this.#answers.begun()
     if (this.#frame !== null && this.#frame.act.revoked === null) this.#frame.act.current = scope
     this.#busy.begin()

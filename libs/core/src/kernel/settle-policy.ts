@@ -10,9 +10,9 @@ import {
 } from '../contracts/errors.js'
 import type { FlowCheckpoint } from '../contracts/checkpoint-store.js'
 
-/** The answer that the interrupted step had been given under this span, if any. */
+/** The message that the interrupted step works off under this span, if any: its answer, or what entered the flow. */
 export type AnswerHeld =
-  /** None: it was entered, or woken by a timer. */
+  /** None: it was woken by a timer. */
   | 'none'
   /** A checkpoint holds it, stored or owed (H7). */
   | 'kept'

@@ -112,6 +112,99 @@ describe('H7, H8: with durability', () => {
     expect([world.checkpoint?.step, a.routed, b.routed]).toEqual(['address', [], []])
   })
 
+  it.each(['first', 'second'])(
+    'D1, H8: a flow that its replica stops in its %s step before it has asked goes on under the record that entered it',
+    async (cutIn) => {
+      const work = gate()
+      const at = async (step: string) => {
+        if (step !== cutIn) return
+        work.reach()
+        await work.opened
+      }
+      const { world, a, b } = setUp(
+        (registry, name) =>
+          void registry
+            .flow('f', { on: 'f' })
+            .step('first', async (c) => {
+              if (name === 'a') await at('first')
+              await c.say(`begun by ${c.message.body}`)
+            })
+            .step('second', async (c) => {
+              if (name === 'a') await at('second')
+              c.state.answer = await c.ask('A?')
+            })
+            .ask('b', 'B?')
+            .persistent(),
+        DURABLE,
+      )
+      const { span } = await a.say('f', { cut: work.reached, reason: 'stopped' })
+      expect([span.ackWithheld, world.acked]).toEqual([true, []])
+      await b.say(span.message!)
+      expect(world.said).toEqual(['begun by f', 'A?'])
+      await b.say('1')
+      expect(world.checkpoint).toMatchObject({ step: 'b', state: { answer: '1' } })
+      expect(world.acked).toEqual(['m1', 'm2'])
+    },
+  )
+
+  describe('H7: one of those that are left over enters a flow', () => {
+    /** The last two of them are left when the first flow ends: the entry and what woke the chat. */
+    async function leftOver(second: (c: { message: { body: string }; ctx: unknown }) => Promise<unknown>) {
+      const work = gate()
+      let cut = true
+      const scene = setUp((registry) => {
+        registry
+          .flow('first', { on: 'first' })
+          .step('s', async (c) => {
+            await c.ask('A?')
+            work.reach()
+            if (cut) await work.opened
+          })
+          .persistent()
+        registry
+          .flow('second', { on: /^second/ })
+          .step('begin', async (c) => {
+            await c.say(
+              `begun by ${c.message.body}, ${(c.ctx as { message: { body: string } }).message.body}`,
+            )
+            await second(c)
+          })
+          .ask('b', 'B?')
+          .ask('d', 'D?')
+          .persistent()
+      }, DURABLE)
+      await scene.a.say('first')
+      await scene.a.say('answer', { cut: work.reached })
+      await scene.b.say('second', { cut: work.reached })
+      cut = false
+      return scene
+    }
+
+    it('c.message and c.ctx are of it, not of the message that woke the chat; its sends bear its name', async () => {
+      const { world, a } = await leftOver(async () => undefined)
+      await a.say('woke')
+      expect(world.said.slice(-3)).toEqual(['begun by second, second', 'B?', 'D?'])
+      expect(world.sent.at(-3)?.ref).toMatchObject({ step: 'begin', recordId: 'm3' })
+      expect(world.checkpoint).toMatchObject({ step: 'd', state: { b: 'woke' } })
+      expect(world.acked).toEqual(['m1', 'm2', 'm3', 'm4'])
+    })
+
+    it('what waits behind it is in the store as soon as the entry is, and is its answer after a death', async () => {
+      const reached = gate()
+      let dies = true
+      const { world, a, b } = await leftOver(async () => {
+        reached.reach()
+        if (dies) await reached.opened
+      })
+      const entry = () => world.writes.find((one) => one.change.checkpoint?.name === 'second')
+      const { span } = await a.say('woke', { cut: reached.reached, reason: 'frozen' })
+      expect(entry()?.change.checkpoint?.held).toMatchObject([{ recordId: 'm4', message: { body: 'woke' } }])
+      dies = false
+      await b.say(span.message!)
+      expect(world.checkpoint).toMatchObject({ step: 'd', state: { b: 'woke' } })
+    })
+  })
+
   it('D3: a failed attempt finds the flow where it was; after the last one it is ended in the store too', async () => {
     let fail = true
     const { world, a } = setUp(

@@ -103,9 +103,9 @@ export class Replica implements ConversationHost, SpanOwner {
     return scopes.run(act, fn)
   }
 
-  contextFor(scope: TurnScope): unknown {
+  contextFor(scope: TurnScope, answer?: Unclaimed | null): unknown {
     return {
-      message: scope.message,
+      message: answer?.original ?? scope.message,
       reply: async (content: Outgoing) => {
         const act = scopes.getStore()
         if (act !== undefined && act.revoked !== null) throw act.revoked
