@@ -47,7 +47,7 @@ class Scene {
     return this.bed.replica(name, {
       define: (bot) => this.define(bot, last),
       coordination: {
-        settleMs: this.how === 'cut' ? 50 : '1m',
+        settleMs: this.how === 'cut' && !last ? 50 : '1m',
         handover: { maxAnswerBytes: MAX_ANSWER_BYTES },
       },
       config: { durability: true, drainMs: 50 },
