@@ -1,12 +1,13 @@
 /**
  * Looks at the built packages as an application would: what `npm pack` would ship contains every file that the
- * package's exports name and is no larger than it was, and each export loads, by `import` and by `require`, without our
- * source condition.
+ * package's exports name and is no larger than it was, its declarations import only what it brings along, and each export
+ * loads, by `import` and by `require`, without our source condition.
  */
 import { spawnSync } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { strangeImports } from './declared-imports.mjs'
 import { SIZE_LIMITS } from './size-limits.mjs'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
@@ -28,6 +29,9 @@ function check(folder) {
   const limit = SIZE_LIMITS[manifest.name]?.ownKiB ?? 0
   if (ownKiB > limit && manifest.private !== true)
     problems.push(`has ${ownKiB} KiB, its limit in tools/size-limits.mjs is ${limit}`)
+  problems.push(
+    ...strangeImports(dir, manifest).map((what) => `has declarations that need more than it brings: ${what}`),
+  )
   const names = entries.map(([path]) => manifest.name + path.slice(1))
   return [...problems, ...(missing.length === 0 ? loads(names) : [])].map(
     (problem) => `${manifest.name} ${problem}`,

@@ -2,8 +2,6 @@
  * What WhatsApp has delivered over one connection and the bot has not taken yet, by number and by size. While the bot
  * refuses a message, everything behind it waits in this process: there is an end to that.
  */
-import type { BinaryNode } from '@whiskeysockets/baileys'
-
 export interface BacklogLimit {
   messages: number
   bytes: number
@@ -42,8 +40,13 @@ export class Backlog {
   }
 }
 
+/** Of Baileys' stanzas what counts here. Baileys is an optional peer: declarations that options lead to do without it. */
+interface Stanza {
+  content?: string | Uint8Array | readonly Stanza[]
+}
+
 /** What a message stanza holds in memory, nearly: its sealed contents. */
-export function bytesOf({ content }: BinaryNode): number {
+export function bytesOf({ content }: Stanza): number {
   if (content instanceof Uint8Array) return content.byteLength
   return Array.isArray(content) ? content.reduce((sum, part) => sum + bytesOf(part), 0) : 0
 }
