@@ -152,8 +152,14 @@ function turnTests({ it, expect }: TestApi, fixture: CoordinatorFixture): void {
       const count = (): void => void (calls += 1)
       const held = await takeTurn(bed, a, 'chat', { onTicket: count })
       expect(calls).toBe(1)
-      const waiting = watch(b.turns.take('chat', { onTicket: count }))
-      await bed.pass(50)
+      let given = (): void => undefined
+      const ticket = new Promise<void>((resolve) => (given = resolve))
+      const onTicket = (): void => {
+        count()
+        given()
+      }
+      const waiting = watch(b.turns.take('chat', { onTicket }))
+      await bed.until(ticket)
       expect(calls).toBe(2)
       await held.release()
       await bed.until(waiting.promise)
