@@ -8,6 +8,19 @@ import { KEY } from './world.js'
 describe('H7, H8: with durability', () => {
   const DURABLE: ReplicaOptions = { durable: true }
 
+  /** `M` is the kept answer of a step that was cut on `a` and on `b`, and `Calle 1` waits behind it. */
+  async function cutTwice() {
+    const works = [gate(), gate(), gate()] as const
+    let at = 0
+    const { world, a, b } = setUp((registry) => slowFlow(registry, () => works[at]!, []), DURABLE)
+    await a.say('order')
+    await a.say('M', { cut: works[0].reached })
+    at = 1
+    const { span } = await b.say('Calle 1', { cut: works[1].reached })
+    at = 2
+    return { world, a, b, span, work: works[2], goOn: () => works[2].open() }
+  }
+
   it('H7: the checkpoint points to the record, and the repeated sends bear the same names', async () => {
     const gates = { a: gate(), b: gate() }
     const { world, a, b } = setUp(
@@ -61,52 +74,31 @@ describe('H7, H8: with durability', () => {
   })
 
   it('H7, H8: messages that wait behind a kept answer are kept with it, however often its step is cut', async () => {
-    const works = [gate(), gate(), gate()]
-    let next = 0
-    const { world, a, b } = setUp((registry) => slowFlow(registry, () => works[next]!, []), DURABLE)
-    await a.say('order')
-    await a.say('M', { cut: works[0]!.reached })
-    next = 1
-    const { span } = await b.say('Calle 1', { cut: works[1]!.reached })
+    const { world, a, span, goOn } = await cutTwice()
     expect(span.ackWithheld).toBe(false)
     // Itself, since a store keeps the content of the acknowledged record that the answer points to, and of no other.
     expect(world.checkpoint?.held).toEqual([
       { recordId: 'm3', message: expect.objectContaining({ id: 'm3', body: 'Calle 1' }) },
     ])
-    next = 2
-    works[2]!.open()
+    goOn()
     await a.say('too much')
     expect(world.said.filter((text) => text.startsWith('done'))).toEqual(['done M'])
     expect([world.checkpoint, world.acked]).toEqual([null, ['m1', 'm2', 'm3', 'm4']])
   })
 
   it('H7: what nothing has asked for when the flow ends is handled as a message of its own, in order', async () => {
-    const works = [gate(), gate(), gate()]
-    let next = 0
-    const { world, a, b } = setUp((registry) => slowFlow(registry, () => works[next]!, []), DURABLE)
-    await a.say('order')
-    await a.say('M', { cut: works[0]!.reached })
-    next = 1
-    await b.say('Calle 1', { cut: works[1]!.reached })
-    next = 2
-    works[2]!.open()
+    const { world, a, b, goOn } = await cutTwice()
+    goOn()
     const { span } = await a.say('hello')
     expect([world.checkpoint, a.routed, b.routed, span.ackWithheld]).toEqual([null, ['hello'], [], false])
     expect(world.acked).toEqual(['m1', 'm2', 'm3', 'm4'])
   })
 
   it('H7: one of them may enter a flow, and the next one is its answer', async () => {
-    const works = [gate(), gate(), gate(), gate()]
-    let next = 0
-    const { world, a, b } = setUp((registry) => slowFlow(registry, () => works[next]!, []), DURABLE)
-    await a.say('order')
-    await a.say('M', { cut: works[0]!.reached })
-    next = 1
-    await b.say('Calle 1', { cut: works[1]!.reached })
-    next = 2
-    await a.say('order', { cut: works[2]!.reached })
+    const { world, a, b, work, goOn } = await cutTwice()
+    await a.say('order', { cut: work.reached })
     expect(world.checkpoint?.held).toHaveLength(2)
-    works.forEach((work) => work.open())
+    goOn()
     await b.say('L')
     expect(world.said.slice(-4)).toEqual(['Size?', 'working on L', 'done L', 'Address?'])
     expect([world.checkpoint?.step, a.routed, b.routed]).toEqual(['address', [], []])
