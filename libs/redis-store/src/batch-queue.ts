@@ -26,12 +26,17 @@ export interface Entry<T> {
   shared?: boolean
   /** It needs no look at the chat's trace, whichever way it is applied. */
   quiet?: boolean
+  /** It may make room for somebody who waits. */
+  contended?: boolean
   /** Set by the queue while the entry is in it. */
   resolve?(value: T): void
   reject?(error: unknown): void
 }
 
 type Waiting = Entry<unknown>
+
+/** Lines, and payloads behind them; lines alone where there is but one entry and nothing is announced. */
+type Reply = string | (string | null)[]
 
 export interface BatchOptions {
   link: Line
@@ -55,6 +60,9 @@ export class BatchQueue {
   private bytes = 0
   private session = ''
   private scheduled = false
+  /** How many calls. */
+  private unanswered = 0
+  private lastWasAlone = false
   private readonly flushSoon = (): void => {
     this.scheduled = false
     this.flush()
@@ -71,6 +79,12 @@ export class BatchQueue {
       this.session = session
       entry.resolve = resolve
       entry.reject = reject
+      // One that follows another by itself need not wait for the end of the tick; where calls have come by the tick, a first
+      // one of its own would only make two calls of each.
+      if (this.lastWasAlone && this.unanswered === 0 && this.entries.length === 0) {
+        this.send(session, [entry], this.options.link)
+        return
+      }
       this.entries.push(entry)
       if (this.entries.length > 1) this.noteChat(entry)
       if (entry.more) for (const text of entry.more) this.bytes += text.length
@@ -96,28 +110,46 @@ export class BatchQueue {
     this.entries = []
     this.chats = null
     this.bytes = 0
-    this.send(session, entries, this.options.link).catch((error: unknown) => {
-      for (const entry of entries) entry.reject?.(error)
-    })
+    this.send(session, entries, this.options.link)
   }
 
   /** Sends entries as one call of their own, on any connection; used by the heartbeat, which does not wait for a tick. */
   async call(session: string, entries: Entry<unknown>[], link: Line): Promise<unknown[]> {
+    const { options } = this
     const results: unknown[] = []
     entries.forEach((entry, index) => {
       entry.shared = true
       entry.resolve = (value) => void (results[index] = value)
       entry.reject = (error) => void (results[index] = error)
     })
-    await this.send(session, entries, link)
+    const reply = await link.eval(options.script, this.argumentsOf(session, entries), options.timeoutMs())
+    this.distribute(session, entries, reply as Reply, link)
     return results
   }
 
-  private async send(session: string, batch: Waiting[], link: Line): Promise<void> {
-    const entries = quietFirst(batch)
+  private send(session: string, batch: Waiting[], link: Line): void {
+    const { options } = this
+    const entries = batch.length === 1 ? batch : quietFirst(batch)
+    this.lastWasAlone = batch.length === 1
+    this.unanswered += 1
+    const failed = (error: unknown): void => {
+      for (const entry of entries) entry.reject?.(error)
+    }
     const args = this.argumentsOf(session, entries)
-    const reply = (await link.eval(this.options.script, args, this.options.timeoutMs())) as (string | null)[]
-    this.distribute(session, entries, reply, link)
+    link.eval(options.script, args, options.timeoutMs(), pushesFirst(entries)).then(
+      (reply) => {
+        this.unanswered -= 1
+        try {
+          this.distribute(session, entries, reply as Reply, link)
+        } catch (error) {
+          failed(error)
+        }
+      },
+      (error: unknown) => {
+        this.unanswered -= 1
+        failed(error)
+      },
+    )
   }
 
   private argumentsOf(session: string, entries: Waiting[]): string[] {
@@ -145,9 +177,10 @@ export class BatchQueue {
     return args
   }
 
-  private distribute(session: string, entries: Waiting[], reply: (string | null)[], link: Line): void {
-    const lines = (reply[0] ?? '').split('\n')
-    const payloads: Payloads = { values: reply, at: 1 }
+  private distribute(session: string, entries: Waiting[], reply: Reply, link: Line): void {
+    const values = typeof reply === 'string' ? [reply] : reply
+    const lines = (values[0] ?? '').split('\n')
+    const payloads: Payloads = { values, at: 1 }
     for (let index = 0; index < entries.length; index += 1) {
       const entry = entries[index]
       const line = lines[index] ?? ''
@@ -157,6 +190,11 @@ export class BatchQueue {
     }
     if (lines.length > entries.length) this.options.onNews(session, lines.slice(entries.length))
   }
+}
+
+/** Where many are under way there is enough to do meanwhile, and who is told first matters less than what it costs. */
+function pushesFirst(entries: readonly Waiting[]): boolean {
+  return entries.length === 1 && entries[0]?.contended === true
 }
 
 /** The letter 32 places further on in the alphabet: small letters are those without the short cut. */

@@ -100,9 +100,9 @@ export class ClusterLine implements Line {
     if (next.link.ready) this.events.onReady?.()
   }
 
-  eval(script: Script, args: string[], timeoutMs: number): Promise<unknown> {
+  eval(script: Script, args: string[], timeoutMs: number, pushesFirst?: boolean): Promise<unknown> {
     const whole = withAbsentKey(args)
-    return this.led(timeoutMs, (link, leftMs) => link.eval(script, whole, leftMs))
+    return this.led(timeoutMs, (link, leftMs) => link.eval(script, whole, leftMs, pushesFirst))
   }
 
   call(name: string, args: string[], timeoutMs: number): Promise<unknown> {

@@ -34,8 +34,12 @@ export interface Line {
   close(): void
   /** Gives the connection up and makes a new one: what was sent is not answered, and nothing says that it ever will. */
   renew(): void
-  /** @returns the reply. @throws CoordinationUnavailableError whenever the fate of the call is unknown. */
-  eval(script: Script, args: string[], timeoutMs: number): Promise<unknown>
+  /**
+   * @param pushesFirst what the script publishes is to leave the server before its reply does: who is told by it starts
+   *   while we are still on our way. @returns the reply.
+   * @throws CoordinationUnavailableError whenever the fate of the call is unknown.
+   */
+  eval(script: Script, args: string[], timeoutMs: number, pushesFirst?: boolean): Promise<unknown>
   /** A plain command; rejects as `eval` does. */
   call(name: string, args: string[], timeoutMs: number): Promise<unknown>
   /** @throws what the server says, such as NOPERM. */

@@ -4,12 +4,17 @@
  */
 import type { Clock, Timer } from '@botmesh/core'
 
-export interface OpenCall {
+/** What was sent: it knows when it is answered, so that nobody has to tell. */
+export interface SentCall {
+  readonly isSettled: boolean
+  /** Gives it up; without effect if it is settled. */
+  reject(error: Error): void
+}
+
+interface OpenCall {
   /** Instant of the monotonic clock. */
-  deadline: number
-  /** Answered, or given up. */
-  over: boolean
-  reject(error: unknown): void
+  readonly deadline: number
+  readonly sent: SentCall
 }
 
 export class OpenCalls {
@@ -17,28 +22,25 @@ export class OpenCalls {
   private calls: OpenCall[] = []
   private watch: Timer | null = null
 
-  /** @param onLate what becomes of calls that took too long; they are over by then. */
+  /** @param onLate what becomes of calls that took too long. */
   constructor(
     private readonly clock: Clock,
-    private readonly onLate: (late: readonly OpenCall[]) => void,
+    private readonly onLate: (late: readonly SentCall[]) => void,
   ) {}
 
-  add(reject: (error: unknown) => void, timeoutMs: number): OpenCall {
-    const call: OpenCall = { deadline: this.clock.monotonic() + timeoutMs, over: false, reject }
-    while (this.calls[0]?.over) this.calls.shift()
-    this.calls.push(call)
+  add(sent: SentCall, timeoutMs: number): void {
+    while (this.calls[0]?.sent.isSettled) this.calls.shift()
+    this.calls.push({ deadline: this.clock.monotonic() + timeoutMs, sent })
     this.watch ??= this.lookLater(timeoutMs)
-    return call
   }
 
-  /** Gives all up. @returns those that were not answered. */
-  clear(): OpenCall[] {
+  /** Forgets all. @returns those that were not answered. */
+  clear(): SentCall[] {
     this.watch?.cancel()
     this.watch = null
-    const open = this.calls.filter((call) => !call.over)
+    const open = this.calls.filter(({ sent }) => !sent.isSettled)
     this.calls = []
-    for (const call of open) call.over = true
-    return open
+    return open.map(({ sent }) => sent)
   }
 
   /** Looks after `ms`, and a moment later, when the sockets have been read: a process that stood still finds answers there
@@ -56,12 +58,11 @@ export class OpenCalls {
   private look(): void {
     this.watch = null
     const now = this.clock.monotonic()
-    const open = this.calls.filter((call) => !call.over)
+    const open = this.calls.filter(({ sent }) => !sent.isSettled)
     const late = open.filter((call) => call.deadline <= now)
     this.calls = open.filter((call) => call.deadline > now)
-    for (const call of late) call.over = true
     const next = Math.min(...this.calls.map((call) => call.deadline))
     if (this.calls.length > 0) this.watch = this.lookLater(Math.max(1, next - now))
-    if (late.length > 0) this.onLate(late)
+    if (late.length > 0) this.onLate(late.map(({ sent }) => sent))
   }
 }

@@ -73,6 +73,8 @@ export class RedisBackend implements CoordinationBackend {
   private links: Line[] = []
   private leaseMs = 15_000
   private session = { name: '', escaped: '' }
+  /** Fences of grants that were waited for and are held: others may wait for the next one as well. */
+  private readonly contended = new Set<number>()
 
   private readonly keys: ShardKeys
 
@@ -145,6 +147,7 @@ export class RedisBackend implements CoordinationBackend {
   }
 
   async openSession(request: OpenSessionRequest): Promise<void> {
+    this.contended.clear()
     const { pushes, heartbeat } = this.live()
     await pushes.listen(this.keys.grantsOf(request.session))
     const line = await this.one(request.session, heartbeat, {
@@ -237,7 +240,7 @@ export class RedisBackend implements CoordinationBackend {
   }
 
   release(request: ReleaseRequest): Promise<void> {
-    return this.add(request.session, releaseEntry(request))
+    return this.add(request.session, this.marked(releaseEntry(request), request.fence))
   }
 
   withdraw(request: WithdrawRequest): Promise<void> {
@@ -245,7 +248,13 @@ export class RedisBackend implements CoordinationBackend {
   }
 
   commit(request: CommitRequest): Promise<CommitResult> {
-    return this.add(request.session, commitEntry(request, this.options.idsPerChat))
+    const entry = commitEntry(request, this.options.idsPerChat)
+    return this.add(request.session, request.release ? this.marked(entry, request.fence) : entry)
+  }
+
+  private marked<T>(entry: Entry<T>, fence: number): Entry<T> {
+    if (this.contended.size > 0 && this.contended.delete(fence)) entry.contended = true
+    return entry
   }
 
   nudge(session: string, waiting: readonly WaitingKey[]): Promise<NudgeReply[]> {
@@ -293,8 +302,10 @@ export class RedisBackend implements CoordinationBackend {
     if (!listener) return
     for (const line of lines) {
       const news = readNews(line)
-      if (news.kind === 'granted') listener.granted(session, news.grant)
-      else listener.duplicate(session, news.key, news.ticket)
+      if (news.kind === 'granted') {
+        this.contended.add(news.grant.fence)
+        listener.granted(session, news.grant)
+      } else listener.duplicate(session, news.key, news.ticket)
     }
   }
 }

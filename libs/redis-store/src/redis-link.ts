@@ -8,7 +8,7 @@
  *
  * States: `closed` → `open()` → `connecting` ⇄ `ready` → `close()` → `closed`.
  */
-import type { Redis } from 'ioredis'
+import type { Command, Redis } from 'ioredis'
 import { ConfigError, CoordinationUnavailableError, type Clock, type Logger, type Timer } from '@botmesh/core'
 import type { Line, LineEvents } from './line.js'
 import { OpenCalls } from './open-calls.js'
@@ -138,16 +138,52 @@ export class RedisLink implements Line {
     this.client?.disconnect(true)
   }
 
-  eval(script: Script, args: string[], timeoutMs: number): Promise<unknown> {
-    const client = this.client
-    if (!client || client.status !== 'ready') return Promise.reject(this.unreachable())
-    return this.withinTime(this.send(client, script, args), timeoutMs)
+  eval(script: Script, args: string[], timeoutMs: number, pushesFirst = false): Promise<unknown> {
+    return this.send('evalsha', args, timeoutMs, script.sha, pushesFirst).catch((error: unknown) => {
+      if (!(error instanceof Error) || !error.message.startsWith('NOSCRIPT')) return this.failed(error)
+      // Nothing has run: the server does not know the script (any more), so it is sent whole.
+      return this.send('eval', args, timeoutMs, script.source).catch((other: unknown) => this.failed(other))
+    })
   }
 
   call(name: string, args: string[], timeoutMs: number): Promise<unknown> {
+    return this.send(name, args, timeoutMs).catch((error: unknown) => this.failed(error))
+  }
+
+  /** No promise beside the client's own: every turn makes two calls. */
+  private send(
+    name: string,
+    args: readonly string[],
+    timeoutMs: number,
+    lead?: string,
+    pushesFirst = false,
+  ): Promise<unknown> {
     const client = this.client
     if (!client || client.status !== 'ready') return Promise.reject(this.unreachable())
-    return this.withinTime(this.command(client, name, args), timeoutMs)
+    const command = wireCommand(name, args, lead)
+    this.calls.add(command, timeoutMs)
+    return (pushesFirst ? this.behindPing(client, command) : client.sendCommand(command)) as Promise<unknown>
+  }
+
+  private failed(error: unknown): never {
+    if (error instanceof CoordinationUnavailableError) throw error
+    if (error instanceof Error && NOT_HERE.test(error.message)) this.renew()
+    throw this.unreachable(discreet(error))
+  }
+
+  /**
+   * Of the clients that it has something to write to, Redis serves those first that came last. Without more, a caller's
+   * reply comes after what its script published, so it leaves before: the caller goes on, and where processors are few it
+   * keeps the one from starting whom it has just made room for. With a reply to something else waiting already the caller
+   * comes first, and so is served last. Both are sent in one packet. (A server with another order answers all the same.)
+   */
+  private behindPing(client: Redis, command: Command): unknown {
+    client.stream.cork()
+    // Whatever becomes of it becomes of the call behind it too.
+    client.ping().catch(() => undefined)
+    const reply = client.sendCommand(command)
+    client.stream.uncork()
+    return reply
   }
 
   async subscribe(channels: readonly string[]): Promise<void> {
@@ -167,36 +203,6 @@ export class RedisLink implements Line {
   private usable(): Redis {
     if (this.client?.status === 'ready') return this.client
     throw this.unreachable()
-  }
-
-  private send(client: Redis, script: Script, args: string[]): Promise<unknown> {
-    const reply = this.command(client, 'evalsha', [script.sha, ...args])
-    return reply.catch((error: unknown) => {
-      // Nothing has run: the server does not know the script (any more), so it is sent whole.
-      if (!(error instanceof Error) || !error.message.startsWith('NOSCRIPT')) throw error
-      return this.command(client, 'eval', [script.source, ...args])
-    })
-  }
-
-  private withinTime(reply: Promise<unknown>, timeoutMs: number): Promise<unknown> {
-    return new Promise((resolve, reject) => {
-      const call = this.calls.add(reject, timeoutMs)
-      reply.then(
-        (value) => {
-          call.over = true
-          resolve(value)
-        },
-        (error: unknown) => {
-          call.over = true
-          reject(this.unreachable(discreet(error)))
-          if (error instanceof Error && NOT_HERE.test(error.message)) this.renew()
-        },
-      )
-    })
-  }
-
-  private command(client: Redis, name: string, args: string[]): Promise<unknown> {
-    return client.sendCommand(wireCommand(name, args)) as Promise<unknown>
   }
 
   private begin(): Redis {

@@ -21,17 +21,18 @@ export class RedisLocks extends CheckedLocks {
     super(options)
   }
 
-  protected async take(key: string, token: string, ttlMs: number): Promise<FencedLock | null> {
-    const fence = await this.run('acquire', key, token, ttlMs)
-    return typeof fence === 'string' ? { token, fence: Number(fence) } : null
+  protected take(key: string, token: string, ttlMs: number): Promise<FencedLock | null> {
+    return this.run('acquire', key, token, ttlMs).then((fence) =>
+      typeof fence === 'string' ? { token, fence: Number(fence) } : null,
+    )
   }
 
-  protected async prolong(key: string, token: string, ttlMs: number): Promise<boolean> {
-    return (await this.run('renew', key, token, ttlMs)) === 1
+  protected prolong(key: string, token: string, ttlMs: number): Promise<boolean> {
+    return this.run('renew', key, token, ttlMs).then(isOne)
   }
 
-  protected async free(key: string, token: string): Promise<boolean> {
-    return (await this.run('release', key, token, 1)) === 1
+  protected free(key: string, token: string): Promise<boolean> {
+    return this.run('release', key, token, 1).then(isOne)
   }
 
   private run(what: string, key: string, token: string, ttlMs: number): Promise<unknown> {
@@ -45,6 +46,8 @@ export class RedisLocks extends CheckedLocks {
     return batch.add(what, name, token, String(Math.ceil(ttlMs)))
   }
 }
+
+const isOne = (reply: unknown): boolean => reply === 1
 
 /** Far below what a script can take. */
 const MOST_ENTRIES = 250
@@ -63,8 +66,13 @@ class LockBatch {
   private asking: Asking[] = []
   private inFlight = 0
   private lastWasAlone = false
-  private readonly landed = (): void => {
+  private readonly landed = (reply: unknown): unknown => {
     this.inFlight -= 1
+    return reply
+  }
+  private readonly lost = (error: unknown): never => {
+    this.inFlight -= 1
+    throw error
   }
   private readonly flush = (): void => {
     const { args, asking } = this
@@ -101,8 +109,7 @@ class LockBatch {
 
   private send(args: string[]): Promise<unknown> {
     this.inFlight += 1
-    const reply = this.calls.script('lock', this.calls.options.keys.lockFence, args)
-    reply.then(this.landed, this.landed)
-    return reply
+    const { calls } = this
+    return calls.script('lock', calls.options.keys.lockFence, args).then(this.landed, this.lost)
   }
 }

@@ -93,11 +93,12 @@ export class StoreCalls {
     }
   }
 
-  /** A script of its own; `key` is KEYS 1. */
+  /** A script of its own; `key` is KEYS 1. @param args ARGV; not the caller's any more. */
   script(name: PlainScript, key: string, args: string[]): Promise<unknown> {
     if (!this.opened) return this.open().then(() => this.script(name, key, args))
     const script = plainScript(name, this.options.place.sharded)
-    return this.link.eval(script, ['1', key, ...args], CALL_TIMEOUT_MS).catch((error: unknown) => {
+    args.unshift('1', key)
+    return this.link.eval(script, args, CALL_TIMEOUT_MS).catch((error: unknown) => {
       throw this.failure(error, name)
     })
   }

@@ -48,6 +48,7 @@ class TurnEntry {
   check: string | undefined = undefined
   shared = false
   quiet = false
+  contended = false
   /** Set by the queue; here so that all entries have one shape. */
   resolve?(value: unknown): void
   reject?(error: unknown): void

@@ -20,11 +20,16 @@ class WireCommand extends Command {
   }
 }
 
-/** @param args everything after the command's name. */
-export function wireCommand(name: string, args: readonly string[]): Command {
-  let text = `*${args.length + 1}\r\n$${name.length}\r\n${name}`
-  for (const arg of args) text += (HEADERS[arg.length] ?? `\r\n$${arg.length}\r\n`) + arg
+/** @param args everything after the command's name. @param lead an argument before them: a script, or its name. */
+export function wireCommand(name: string, args: readonly string[], lead?: string): Command {
+  let text = `*${args.length + (lead === undefined ? 1 : 2)}\r\n$${name.length}\r\n${name}`
+  if (lead !== undefined) text += header(lead) + lead
+  for (const arg of args) text += header(arg) + arg
   text += '\r\n'
   if (Buffer.byteLength(text) === text.length) return new WireCommand(name, Buffer.from(text, 'latin1'))
-  return new Command(name, [...args], { replyEncoding: 'utf8' })
+  return new Command(name, lead === undefined ? [...args] : [lead, ...args], { replyEncoding: 'utf8' })
+}
+
+function header({ length }: string): string {
+  return HEADERS[length] ?? `\r\n$${length}\r\n`
 }

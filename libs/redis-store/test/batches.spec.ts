@@ -51,10 +51,11 @@ class World {
         ...numbers,
         ...args,
       ] as const),
-    )) as (string | null)[]
-    const lines = (reply[0] ?? '').split('\n')
+    )) as string | (string | null)[]
+    const [text, ...payloads] = [reply].flat()
+    const lines = (text ?? '').split('\n')
     const told = all.map(({ chat, token }, n) => `${chat} ${token}: ${lines[n] ?? ''}`)
-    return [...told, ...lines.slice(all.length).map((line) => `news: ${line}`), ...reply.slice(1).map(String)]
+    return [...told, ...lines.slice(all.length).map((line) => `news: ${line}`), ...payloads.map(String)]
   }
 
   async holder(chat: string): Promise<{ fence: string; session: string; note: string } | null> {
@@ -104,7 +105,7 @@ async function play(seed: number, rounds: number): Promise<void> {
   const worlds = [new World(`batched-${seed}:{0}:`), new World(`single-${seed}:{0}:`)] as const
   const session0 = { chat: '', token: 'S0', more: ['r', 'p'] }
   for (const world of worlds) for (const session of SESSIONS) await world.call(session, [session0])
-  const tickets: { chat: string; session: string; n: number }[] = []
+  const tickets: { chat: string; session: string; n: number; take: Entry }[] = []
   let last = 0
 
   /** An entry for each of the worlds: fences and notes are their own. */
@@ -129,12 +130,17 @@ async function play(seed: number, rounds: number): Promise<void> {
       const same = { chat, token: `${pick(['W', 'U'])}${pick(known).n.toString(36)}`, more: [] }
       return [same, same]
     }
+    if (kind === 6 && known.length > 0) {
+      // Its reply was lost.
+      const { take } = pick(known)
+      return [take, take]
+    }
     last += 1
-    tickets.push({ chat, session, n: last })
     const letter = pick(['T', 'I', '<', '?'])
-    const same: Entry = { chat, token: `${letter}${last.toString(36)}`, more: [] }
-    if (letter === 'I' || letter === '?') same.check = id
-    return [same, same]
+    const take: Entry = { chat, token: `${letter}${last.toString(36)}`, more: [] }
+    if (letter === 'I' || letter === '?') take.check = id
+    tickets.push({ chat, session, n: last, take })
+    return [take, take]
   }
 
   for (let round = 0; round < rounds; round += 1) {

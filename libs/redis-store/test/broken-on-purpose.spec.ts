@@ -106,6 +106,18 @@ const RULES: Record<string, (mesh: Mesh) => Promise<void>> = {
     check(kept.outcome === 'committed', 'the holder was refused')
   },
 
+  'I5, Z4: a former holder commits no id once another holds the chat': async (mesh) => {
+    const [a, b] = [mesh.coordinator(), mesh.coordinator()]
+    const first = await take(a, 'k')
+    await server.admin.hdel(`${mesh.base}holders`, 'k')
+    const second = await take(b, 'k')
+    const result = await first.commit({ inboundId: 'm1' })
+    check(result.outcome === 'refused', 'an old fence committed')
+    second.assertHeld()
+    const kept = await second.commit({ inboundId: 'm1' })
+    check(kept.outcome === 'committed', 'the holder was refused')
+  },
+
   'K2: a checkpoint is replaced only by a writer that has seen it': async (mesh) => {
     const store = mesh.store()
     check(await store.setCheckpointIf('k', checkpoint('10:1'), null, 10), 'the first write was refused')
@@ -244,8 +256,23 @@ const VARIANTS: { variant: string; broken: Broken; caughtBy: (keyof typeof RULES
     caughtBy: ['K2: a checkpoint is replaced only by a writer that has seen it'],
   },
   {
+    variant: 'no fence check on the short way of one entry',
+    broken: {
+      script: replace(
+        'local flags = record and find(record, fence, 1, true) == 1 and',
+        'local flags = record and',
+      ),
+    },
+    caughtBy: ['I5, Z4: a former holder commits no id once another holds the chat'],
+  },
+  {
     variant: 'no dead-ticket rule',
     broken: { script: replace('if life_ms(of) > 0 then\n      if id', 'if true then\n      if id') },
+    caughtBy: ['T8, I4: tickets of a dead replica are skipped'],
+  },
+  {
+    variant: 'no dead-ticket rule on the short way of one entry',
+    broken: { script: replace('or there < 2 or call', 'or call') },
     caughtBy: ['T8, I4: tickets of a dead replica are skipped'],
   },
   {
@@ -274,7 +301,16 @@ const VARIANTS: { variant: string; broken: Broken; caughtBy: (keyof typeof RULES
   {
     variant: 'fences by the clock alone',
     broken: {
-      script: (source) => replace('floor < now_us and now_us or floor + 1', 'now_us')(source),
+      script: (source) =>
+        replace(
+          'floor < now_us and now_us or floor + 1',
+          'now_us',
+        )(
+          replace(
+            'if not floor or #floor == #us and floor < us then return us end',
+            'if us then return us end',
+          )(source),
+        ),
     },
     caughtBy: ['I6, Z5: fences grow, also where the clock is behind those given so far'],
   },

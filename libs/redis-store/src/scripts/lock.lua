@@ -7,18 +7,21 @@
 --       not hold it. Of several entries an array of these
 -- Invariants: I6: fences come from a hybrid clock, so they grow after expiry and loss too. One command raises its floor
 --       and reads the one before; it is not the turns' floor, which shares a hash with other things.
-local call, format = redis.call, string.format
+local call = redis.call
 
 local function apply(what, key, token, ttl_ms)
   if what == 'acquire' then
     if not call('SET', key, token, 'NX', 'PX', ttl_ms) then return false end
+    -- Microseconds as text: to write a large number out costs more than a command.
     local clock = call('TIME')
-    local now_us = clock[1] * 1000000 + clock[2]
-    local fence = format('%.0f', now_us)
-    local last = tonumber(call('SET', KEYS[1], fence, 'GET') or 0) or 0
-    if last >= now_us then
-      fence = format('%.0f', last + 1)
-      call('SET', KEYS[1], fence)
+    local fence = clock[1] .. string.sub('00000' .. clock[2], -6)
+    local last = call('SET', KEYS[1], fence, 'GET')
+    if last and (#last ~= #fence or last >= fence) then
+      local number = tonumber(last) or 0
+      if number >= tonumber(fence) then
+        fence = string.format('%.0f', number + 1)
+        call('SET', KEYS[1], fence)
+      end
     end
     return fence
   end
