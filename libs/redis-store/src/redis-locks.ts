@@ -22,20 +22,20 @@ export class RedisLocks extends CheckedLocks {
   }
 
   protected take(key: string, token: string, ttlMs: number): Promise<FencedLock | null> {
-    return this.run('acquire', key, token, ttlMs).then((fence) =>
+    return this.run('acquire', key, token, ttlMs, (fence) =>
       typeof fence === 'string' ? { token, fence: Number(fence) } : null,
     )
   }
 
   protected prolong(key: string, token: string, ttlMs: number): Promise<boolean> {
-    return this.run('renew', key, token, ttlMs).then(isOne)
+    return this.run('renew', key, token, ttlMs, isOne)
   }
 
   protected free(key: string, token: string): Promise<boolean> {
-    return this.run('release', key, token, 1).then(isOne)
+    return this.run('release', key, token, 1, isOne)
   }
 
-  private run(what: string, key: string, token: string, ttlMs: number): Promise<unknown> {
+  private run<T>(what: string, key: string, token: string, ttlMs: number, read: Read<T>): Promise<T> {
     const calls = this.calls.of(key)
     let batch = this.batches.get(calls)
     if (!batch) {
@@ -43,9 +43,12 @@ export class RedisLocks extends CheckedLocks {
       this.batches.set(calls, batch)
     }
     const name = `${calls.options.keys.base}lock:${this.kind}:${escapeName(key)}`
-    return batch.add(what, name, token, String(Math.ceil(ttlMs)))
+    return batch.add([what, name, token, String(Math.ceil(ttlMs))], read)
   }
 }
+
+/** What the script's reply to one entry says. */
+type Read<T> = (reply: unknown) => T
 
 const isOne = (reply: unknown): boolean => reply === 1
 
@@ -53,8 +56,8 @@ const isOne = (reply: unknown): boolean => reply === 1
 const MOST_ENTRIES = 250
 
 interface Asking {
-  resolve(reply: unknown): void
-  reject(error: unknown): void
+  answered(reply: unknown): void
+  failed(error: unknown): void
 }
 
 /**
@@ -66,13 +69,9 @@ class LockBatch {
   private asking: Asking[] = []
   private inFlight = 0
   private lastWasAlone = false
-  private readonly landed = (reply: unknown): unknown => {
-    this.inFlight -= 1
-    return reply
-  }
   private readonly lost = (error: unknown): never => {
     this.inFlight -= 1
-    throw error
+    throw this.calls.failure(error, 'lock')
   }
   private readonly flush = (): void => {
     const { args, asking } = this
@@ -81,35 +80,36 @@ class LockBatch {
     this.args = []
     this.asking = []
     this.lastWasAlone = asking.length === 1
-    this.send(args).then(
-      (reply) => {
-        if (asking.length === 1) first.resolve(reply)
-        else for (const [n, one] of asking.entries()) one.resolve((reply as unknown[])[n])
-      },
-      (error: unknown) => {
-        for (const one of asking) one.reject(error)
-      },
-    )
+    const answered = (reply: unknown): void => {
+      if (asking.length === 1) first.answered(reply)
+      else for (const [n, one] of asking.entries()) one.answered((reply as unknown[])[n])
+    }
+    this.send(args, answered).catch((error: unknown) => {
+      for (const one of asking) one.failed(error)
+    })
   }
 
   constructor(private readonly calls: StoreCalls) {}
 
-  /** @returns the script's reply to this entry. */
-  add(...entry: [what: string, lock: string, token: string, ttlMs: string]): Promise<unknown> {
+  /** @returns what the script says to this entry. */
+  add<T>(entry: [what: string, lock: string, token: string, ttlMs: string], read: Read<T>): Promise<T> {
     // Where calls have come by the tick, a first one of its own would only make two calls of each.
-    if (this.lastWasAlone && this.inFlight === 0 && this.asking.length === 0) return this.send(entry)
-    return new Promise((resolve, reject) => {
+    if (this.lastWasAlone && this.inFlight === 0 && this.asking.length === 0) return this.send(entry, read)
+    return new Promise((resolve, failed) => {
       if (this.asking.length >= MOST_ENTRIES) this.flush()
       // After the promise callbacks of this tick, whose continuations ask for more.
       if (this.asking.length === 0) process.nextTick(this.flush)
       this.args.push(...entry)
-      this.asking.push({ resolve, reject })
+      this.asking.push({ answered: (reply) => resolve(read(reply)), failed })
     })
   }
 
-  private send(args: string[]): Promise<unknown> {
+  /** As few promises as there can be: alone, a lock is as fast as what it takes to ask for it. */
+  private send<T>(args: string[], read: Read<T>): Promise<T> {
     this.inFlight += 1
-    const { calls } = this
-    return calls.script('lock', calls.options.keys.lockFence, args).then(this.landed, this.lost)
+    return this.calls.ask('lock', this.calls.options.keys.lockFence, args).then((reply) => {
+      this.inFlight -= 1
+      return read(reply)
+    }, this.lost)
   }
 }

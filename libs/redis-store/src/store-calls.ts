@@ -95,12 +95,16 @@ export class StoreCalls {
 
   /** A script of its own; `key` is KEYS 1. @param args ARGV; not the caller's any more. */
   script(name: PlainScript, key: string, args: string[]): Promise<unknown> {
-    if (!this.opened) return this.open().then(() => this.script(name, key, args))
-    const script = plainScript(name, this.options.place.sharded)
-    args.unshift('1', key)
-    return this.link.eval(script, args, CALL_TIMEOUT_MS).catch((error: unknown) => {
+    return this.ask(name, key, args).catch((error: unknown) => {
       throw this.failure(error, name)
     })
+  }
+
+  /** The same for who has more to do when it fails, and then throws `failure` of what it was told. */
+  ask(name: PlainScript, key: string, args: string[]): Promise<unknown> {
+    if (!this.opened) return this.open().then(() => this.ask(name, key, args))
+    args.unshift('1', key)
+    return this.link.eval(plainScript(name, this.options.place.sharded), args, CALL_TIMEOUT_MS)
   }
 
   /** A plain command. @returns what the client makes of its reply. */
@@ -113,7 +117,8 @@ export class StoreCalls {
     }
   }
 
-  private failure(error: unknown, operation: string, key?: string): Error {
+  /** What a store's methods throw. */
+  failure(error: unknown, operation: string, key?: string): Error {
     return asStoreError(error, operation, this.link.place, key)
   }
 

@@ -20,7 +20,7 @@ export abstract class CheckedLocks extends LockStore {
   }
 
   acquireLockFenced(key: string, ttlMs: number): Promise<FencedLock | null> {
-    // One promise fewer than an async function makes: the store's own is the answer.
+    // Fewer promises than an async function makes: alone, they are a twentieth of what a lock costs.
     try {
       requireLockTtl(ttlMs)
       return this.take(key, newLockToken(key, this.options.random), ttlMs)
@@ -35,16 +35,24 @@ export abstract class CheckedLocks extends LockStore {
     return this.prolong(key, token, ttlMs)
   }
 
-  async releaseLock(key: string, token: string): Promise<boolean> {
-    requireLockToken(key, token)
-    const freed = await this.free(key, token)
-    if (!freed && this.kind === 'lock') {
-      this.options.logger.warn(
-        { lock: key },
-        'a lock was released that was no longer held: it had run out, and somebody else may have it',
-      )
+  releaseLock(key: string, token: string): Promise<boolean> {
+    try {
+      requireLockToken(key, token)
+      return this.free(key, token).then((freed) => {
+        if (!freed) this.tellLost(key)
+        return freed
+      })
+    } catch (error) {
+      return Promise.reject(error)
     }
-    return freed
+  }
+
+  private tellLost(key: string): void {
+    if (this.kind !== 'lock') return
+    this.options.logger.warn(
+      { lock: key },
+      'a lock was released that was no longer held: it had run out, and somebody else may have it',
+    )
   }
 
   /** Takes the lock with `token` if it is free. @returns null if somebody holds it. */
