@@ -46,4 +46,13 @@ export async function commit({ interleave, record }) {
   ])
   record.require('(f) with a checkpoint / without', ratio(1, 0), '>=', 0.8)
   record.note('(f) with a committed inbound id / without', ratio(0, 2))
+  const single = await interleave(
+    'one process, one turn in flight',
+    [
+      { contender: 'botmesh', mode: 'full', ...ONE },
+      { contender: 'botmesh', mode: 'state', ...ONE },
+    ],
+    1,
+  )
+  record.note('(f) one in flight: with a checkpoint / without', single(1, 0))
 }

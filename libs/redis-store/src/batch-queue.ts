@@ -3,6 +3,7 @@
  * independent: one that fails, fails alone. Bounded in count and bytes; the rest goes into the next call at once.
  */
 import { CoordinationUnavailableError, StoreError } from '@botmesh/core'
+import { CallPace } from './call-pace.js'
 import type { Line } from './line.js'
 import type { Script } from './scripts.js'
 
@@ -60,9 +61,7 @@ export class BatchQueue {
   private bytes = 0
   private session = ''
   private scheduled = false
-  /** How many calls. */
-  private unanswered = 0
-  private lastWasAlone = false
+  private readonly pace = new CallPace()
   private readonly flushSoon = (): void => {
     this.scheduled = false
     this.flush()
@@ -79,9 +78,7 @@ export class BatchQueue {
       this.session = session
       entry.resolve = resolve
       entry.reject = reject
-      // One that follows another by itself need not wait for the end of the tick; where calls have come by the tick, a first
-      // one of its own would only make two calls of each.
-      if (this.lastWasAlone && this.unanswered === 0 && this.entries.length === 0) {
+      if (this.pace.atOnce && this.entries.length === 0) {
         this.send(session, [entry], this.options.link)
         return
       }
@@ -127,18 +124,16 @@ export class BatchQueue {
     return results
   }
 
+  /** Settles every entry, whatever happens; never throws. */
   private send(session: string, batch: Waiting[], link: Line): void {
-    const { options } = this
     const entries = batch.length === 1 ? batch : quietFirst(batch)
-    this.lastWasAlone = batch.length === 1
-    this.unanswered += 1
+    this.pace.began(entries.length)
     const failed = (error: unknown): void => {
       for (const entry of entries) entry.reject?.(error)
     }
-    const args = this.argumentsOf(session, entries)
-    link.eval(options.script, args, options.timeoutMs(), pushesFirst(entries)).then(
+    this.ask(session, entries, link).then(
       (reply) => {
-        this.unanswered -= 1
+        this.pace.ended()
         try {
           this.distribute(session, entries, reply as Reply, link)
         } catch (error) {
@@ -146,10 +141,20 @@ export class BatchQueue {
         }
       },
       (error: unknown) => {
-        this.unanswered -= 1
+        this.pace.ended()
         failed(error)
       },
     )
+  }
+
+  private ask(session: string, entries: Waiting[], link: Line): Promise<unknown> {
+    const { options } = this
+    try {
+      const args = this.argumentsOf(session, entries)
+      return link.eval(options.script, args, options.timeoutMs(), pushesFirst(entries))
+    } catch (error) {
+      return Promise.reject(error)
+    }
   }
 
   private argumentsOf(session: string, entries: Waiting[]): string[] {

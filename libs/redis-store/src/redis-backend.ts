@@ -35,8 +35,7 @@ import {
   repairResult,
 } from './heartbeat-replies.js'
 import { readNews } from './replies.js'
-import { buryEntry } from './redis-journal.js'
-import { asideEntry } from './store-calls.js'
+import { clearedAway } from './damaged-takes.js'
 import { composeBatch, type ScriptPatch } from './scripts.js'
 
 export interface RedisBackendOptions {
@@ -218,25 +217,9 @@ export class RedisBackend implements CoordinationBackend {
       request.session,
       takeEntry(request.read?.user === undefined ? request : this.options.place.within(request)),
     )
-    return request.read ? this.checked(request.key, reply) : reply
-  }
-
-  /** Moves what cannot be read out of the way; the state says so too. Checkpoints and markers stay until who works under
-   * the turn reports them (`RedisStore.setAside`): a turn that is given back unseen would report nothing. */
-  private async checked(key: string, answer: Promise<TakeReply>): Promise<TakeReply> {
-    const reply = await answer
-    const damaged = reply.outcome === 'granted' ? (reply.state?.damaged ?? []) : []
-    for (const one of damaged.filter(({ what }) => what !== 'checkpoint' && what !== 'marker')) {
-      const { batches, context } = this.live()
-      const chat = escapeName(key)
-      const entry =
-        one.what === 'record' ? buryEntry(one.key.slice(one.key.lastIndexOf(' ') + 1)) : asideEntry(one)
-      if (!entry) continue
-      batches.add('', { ...entry, chat }).catch((error: unknown) => {
-        context.logger.warn({ err: error, ...one }, 'a damaged value could not be moved aside yet')
-      })
-    }
-    return reply
+    const { opened } = this
+    if (!opened || !request.read) return reply
+    return clearedAway(request.key, reply, opened.batches, opened.context.logger)
   }
 
   release(request: ReleaseRequest): Promise<void> {

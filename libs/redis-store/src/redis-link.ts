@@ -139,10 +139,13 @@ export class RedisLink implements Line {
   }
 
   eval(script: Script, args: string[], timeoutMs: number, pushesFirst = false): Promise<unknown> {
+    const { clock } = this.options
+    const until = clock.monotonic() + timeoutMs
     return this.send('evalsha', args, timeoutMs, script.sha, pushesFirst).catch((error: unknown) => {
       if (!(error instanceof Error) || !error.message.startsWith('NOSCRIPT')) return this.failed(error)
       // Nothing has run: the server does not know the script (any more), so it is sent whole.
-      return this.send('eval', args, timeoutMs, script.source).catch((other: unknown) => this.failed(other))
+      const leftMs = Math.max(1, until - clock.monotonic())
+      return this.send('eval', args, leftMs, script.source).catch((other: unknown) => this.failed(other))
     })
   }
 
@@ -160,9 +163,15 @@ export class RedisLink implements Line {
   ): Promise<unknown> {
     const client = this.client
     if (!client || client.status !== 'ready') return Promise.reject(this.unreachable())
-    const command = wireCommand(name, args, lead)
-    this.calls.add(command, timeoutMs)
-    return (pushesFirst ? this.behindPing(client, command) : client.sendCommand(command)) as Promise<unknown>
+    try {
+      const command = wireCommand(name, args, lead)
+      const reply = pushesFirst ? this.behindPing(client, command) : client.sendCommand(command)
+      // Only what is listened to may be given up.
+      this.calls.add(command, timeoutMs)
+      return reply as Promise<unknown>
+    } catch (error) {
+      return Promise.reject(error)
+    }
   }
 
   private failed(error: unknown): never {
@@ -179,11 +188,13 @@ export class RedisLink implements Line {
    */
   private behindPing(client: Redis, command: Command): unknown {
     client.stream.cork()
-    // Whatever becomes of it becomes of the call behind it too.
-    client.ping().catch(() => undefined)
-    const reply = client.sendCommand(command)
-    client.stream.uncork()
-    return reply
+    try {
+      // If it is lost, so is the call behind it; and a server that refuses it answers all the same.
+      client.ping().catch(() => undefined)
+      return client.sendCommand(command)
+    } finally {
+      client.stream.uncork()
+    }
   }
 
   async subscribe(channels: readonly string[]): Promise<void> {

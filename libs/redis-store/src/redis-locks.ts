@@ -1,6 +1,7 @@
 /** Fenced locks in Redis (S2): see `scripts/lock.lua`. What is asked for in one tick goes in one call. */
 import { CheckedLocks, type CheckedLocksOptions, type FencedLock, type LockStore } from '@botmesh/core'
 import { escapeName } from './keys.js'
+import { CallPace } from './call-pace.js'
 import type { StoreCalls } from './store-calls.js'
 
 /** A lease backend for the scheduler: fenced leases by name, apart from the application's locks. */
@@ -67,10 +68,9 @@ interface Asking {
 class LockBatch {
   private args: string[] = []
   private asking: Asking[] = []
-  private inFlight = 0
-  private lastWasAlone = false
+  private readonly pace = new CallPace()
   private readonly lost = (error: unknown): never => {
-    this.inFlight -= 1
+    this.pace.ended()
     throw this.calls.failure(error, 'lock')
   }
   private readonly flush = (): void => {
@@ -79,12 +79,11 @@ class LockBatch {
     if (!first) return
     this.args = []
     this.asking = []
-    this.lastWasAlone = asking.length === 1
     const answered = (reply: unknown): void => {
       if (asking.length === 1) first.answered(reply)
       else for (const [n, one] of asking.entries()) one.answered((reply as unknown[])[n])
     }
-    this.send(args, answered).catch((error: unknown) => {
+    this.send(args, asking.length, answered).catch((error: unknown) => {
       for (const one of asking) one.failed(error)
     })
   }
@@ -93,8 +92,7 @@ class LockBatch {
 
   /** @returns what the script says to this entry. */
   add<T>(entry: [what: string, lock: string, token: string, ttlMs: string], read: Read<T>): Promise<T> {
-    // Where calls have come by the tick, a first one of its own would only make two calls of each.
-    if (this.lastWasAlone && this.inFlight === 0 && this.asking.length === 0) return this.send(entry, read)
+    if (this.pace.atOnce && this.asking.length === 0) return this.send(entry, 1, read)
     return new Promise((resolve, failed) => {
       if (this.asking.length >= MOST_ENTRIES) this.flush()
       // After the promise callbacks of this tick, whose continuations ask for more.
@@ -105,10 +103,11 @@ class LockBatch {
   }
 
   /** As few promises as there can be: alone, a lock is as fast as what it takes to ask for it. */
-  private send<T>(args: string[], read: Read<T>): Promise<T> {
-    this.inFlight += 1
-    return this.calls.ask('lock', this.calls.options.keys.lockFence, args).then((reply) => {
-      this.inFlight -= 1
+  private send<T>(args: string[], entries: number, read: Read<T>): Promise<T> {
+    const asked = this.calls.ask('lock', this.calls.options.keys.lockFence, args)
+    this.pace.began(entries)
+    return asked.then((reply) => {
+      this.pace.ended()
       return read(reply)
     }, this.lost)
   }

@@ -93,18 +93,18 @@ export class StoreCalls {
     }
   }
 
-  /** A script of its own; `key` is KEYS 1. @param args ARGV; not the caller's any more. */
-  script(name: PlainScript, key: string, args: string[]): Promise<unknown> {
+  /** A script of its own; `key` is KEYS 1. */
+  script(name: PlainScript, key: string, args: readonly string[]): Promise<unknown> {
     return this.ask(name, key, args).catch((error: unknown) => {
       throw this.failure(error, name)
     })
   }
 
-  /** The same for who has more to do when it fails, and then throws `failure` of what it was told. */
-  ask(name: PlainScript, key: string, args: string[]): Promise<unknown> {
+  /** As `script`, but rejects with what the line or the opening says: `failure` makes of it what a store throws. */
+  ask(name: PlainScript, key: string, args: readonly string[]): Promise<unknown> {
     if (!this.opened) return this.open().then(() => this.ask(name, key, args))
-    args.unshift('1', key)
-    return this.link.eval(plainScript(name, this.options.place.sharded), args, CALL_TIMEOUT_MS)
+    const script = plainScript(name, this.options.place.sharded)
+    return this.link.eval(script, ['1', key, ...args], CALL_TIMEOUT_MS)
   }
 
   /** A plain command. @returns what the client makes of its reply. */

@@ -258,10 +258,7 @@ const VARIANTS: { variant: string; broken: Broken; caughtBy: (keyof typeof RULES
   {
     variant: 'no fence check on the short way of one entry',
     broken: {
-      script: replace(
-        'local flags = record and find(record, fence, 1, true) == 1 and',
-        'local flags = record and',
-      ),
+      script: replace("record and fence and find(record, fence .. ' ', 1, true) == 1 and", 'record and'),
     },
     caughtBy: ['I5, Z4: a former holder commits no id once another holds the chat'],
   },
@@ -272,7 +269,7 @@ const VARIANTS: { variant: string; broken: Broken; caughtBy: (keyof typeof RULES
   },
   {
     variant: 'no dead-ticket rule on the short way of one entry',
-    broken: { script: replace('or there < 2 or call', 'or call') },
+    broken: { script: replace("or call('EXISTS', base .. 's:' .. next_session) == 0", 'or false') },
     caughtBy: ['T8, I4: tickets of a dead replica are skipped'],
   },
   {

@@ -21,7 +21,7 @@ async function watched(act: () => Promise<void>): Promise<{ by: string; command:
   try {
     await act()
     await server.admin.echo('the end')
-    while (seen.at(-1)?.command !== 'echo') await once(monitor, 'monitor')
+    while (!seen.some(({ command }) => command === 'echo')) await once(monitor, 'monitor')
   } finally {
     monitor.disconnect()
   }
@@ -58,6 +58,7 @@ describe('hand-offs', () => {
       })
       const before = (release: string): string | undefined => {
         const at = seen.findIndex(({ command }) => command.startsWith(`evalsha ${release}`))
+        expect(at).toBeGreaterThan(0)
         const { by } = seen[at] ?? {}
         return seen.slice(0, at).findLast((one) => one.by === by)?.command
       }

@@ -11,6 +11,7 @@ export interface CheckedLocksOptions {
   kind: 'lock' | 'lease'
 }
 
+/** Taking and freeing are not `async`: the promises that would make are a twentieth of what a lock costs by itself. */
 export abstract class CheckedLocks extends LockStore {
   protected readonly kind: CheckedLocksOptions['kind']
 
@@ -20,7 +21,6 @@ export abstract class CheckedLocks extends LockStore {
   }
 
   acquireLockFenced(key: string, ttlMs: number): Promise<FencedLock | null> {
-    // Fewer promises than an async function makes: alone, they are a twentieth of what a lock costs.
     try {
       requireLockTtl(ttlMs)
       return this.take(key, newLockToken(key, this.options.random), ttlMs)

@@ -17,6 +17,7 @@
 --
 -- Replies  { lines, payload ... }: one line per entry ('!' and a message for one that failed alone), then lines
 --          'g ...' or 'd ...' for other tickets of this session; payloads in the order in which lines announce them.
+--          Of a single entry without payloads the lines alone, as a text
 --
 -- Names (chat keys, ids, sessions, revisions) are escaped by the sender: no space, line break or bar.
 -- Shared hashes, a field a chat, so that one call reads or writes a whole batch (a field '' of 70 bytes keeps them

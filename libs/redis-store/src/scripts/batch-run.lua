@@ -124,4 +124,6 @@ if ended_n > 0 then call('HSET', window, unpack(ended, 1, ended_n)) end
 if held_n > 0 then call('HSET', base .. 'h:' .. session, unpack(held, 1, held_n)) end
 if let_go_n > 0 then call('HDEL', base .. 'h:' .. session, unpack(let_go, 1, let_go_n)) end
 payloads[1] = table.concat(lines, '\n')
+-- An array costs the call of one entry more than two commands.
+if count == 1 and not payloads[2] then return payloads[1] end
 return payloads

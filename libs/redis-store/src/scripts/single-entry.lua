@@ -3,7 +3,8 @@
 -- that alone costs more than two commands.
 --
 -- A replica with little to do sends one entry at a time, and then it is the fixed cost of a batch that counts. What is
--- decided here is what take and release decide; whatever is not a common case falls through with nothing written.
+-- decided here is what take and release decide; whatever is not a common case, or can fail in what is asked first, falls
+-- through with nothing written.
 if ARGV[5] == '1' then
   local call, find, match, sub = redis.call, string.find, string.match, string.sub
   local base, session, chat, field = ARGV[1], ARGV[2], ARGV[7], nil
@@ -28,7 +29,7 @@ if ARGV[5] == '1' then
     return base .. 't:' .. string.format('%d', epoch), base .. 't:' .. string.format('%d', epoch - 1)
   end
 
-  -- I6: as next_fence, from the floor as it is stored and the time.
+  -- I6: the floor as it is stored and the time; that it exceeds the chat's own last fence too is the caller's to see.
   local function fence_above(floor, us)
     if not floor or #floor == #us and floor < us then return us end
     local last = tonumber(floor) or 0
@@ -64,53 +65,59 @@ if ARGV[5] == '1' then
       -- Another ticket holds it: in line, unless that session is dead.
       local left = call('PTTL', base .. 's:' .. of)
       if left > 0 then
+        local waiting, queue = base .. 'w:' .. session, base .. 'q:' .. chat
         local id = field and sub(field, #chat + 2) or ''
-        if call('HSETNX', base .. 'w:' .. session, ticket, chat .. ' ' .. id) == 1 then
-          if call('RPUSH', base .. 'q:' .. chat, ticket .. ' ' .. id) > QUEUE_LIMIT then
-            call('RPOP', base .. 'q:' .. chat)
-            call('HDEL', base .. 'w:' .. session, ticket)
+        local waits = redis.pcall('HEXISTS', waiting, ticket)
+        local length = waits == 0 and redis.pcall('RPUSH', queue, ticket .. ' ' .. id) or 0
+        if type(waits) == 'number' and type(length) == 'number' then
+          if length > QUEUE_LIMIT then
+            call('RPOP', queue)
             return 'O'
           end
-          local bar = find(record, '|', 1, true)
-          if not bar then
-            call('HSET', KEYS[1], chat, record .. '|W')
-          elseif not find(record, 'W', bar, true) then
-            call('HSET', KEYS[1], chat, record .. 'W')
+          if waits == 0 then
+            call('HSET', waiting, ticket, chat .. ' ' .. id)
+            local bar = find(record, '|', 1, true)
+            if not bar then
+              call('HSET', KEYS[1], chat, record .. '|W')
+            elseif not find(record, 'W', bar, true) then
+              call('HSET', KEYS[1], chat, record .. 'W')
+            end
           end
+          return 'Q' .. left .. ' ' .. of
         end
-        return 'Q' .. left .. ' ' .. of
       end
     end
   elseif letter == 82 or letter == 67 or letter == 78 then -- R, C, N
     local record = call('HGET', KEYS[1], chat)
     local fence = match(rest, '^%d+')
-    local flags = record and find(record, fence, 1, true) == 1 and match(record, '|?[^|]*$')
+    local flags = record and fence and find(record, fence .. ' ', 1, true) == 1 and match(record, '|?[^|]*$')
     if flags and sub(flags, 1, 1) ~= '|' then flags = '' end
     local may = letter ~= 67 or call('EXISTS', own) == 1
     if may and (flags == '' or flags == '|W') then
       local ms, us = now()
       local window, old_window = windows(ms)
       local trace = (letter == 82 and rest .. ' 0-' or rest) .. ' ' .. session
-      local next_ticket, next_session, queue, there = nil, nil, nil, nil
+      local line, next_ticket, next_session, granted = nil, nil, nil, nil
       if flags == '|W' then
         -- A hand-off: the first in line is granted, if it is alive and nothing has to be looked up for it.
-        queue = base .. 'q:' .. chat
-        local head, id = call('LPOP', queue), nil
-        if head then next_ticket, id = match(head, '^(%S+) (.*)$') end
-        if next_ticket then
-          next_session = match(next_ticket, '^(.*):')
-          -- 1 others wait behind it, 2 its session.
-          local alive = base .. 's:' .. next_session
-          there = call('EXISTS', queue, alive, alive)
-        end
-        local known = id and id ~= '' and (call('HGET', window, chat .. ' ' .. id) or call('HGET', old_window, chat .. ' ' .. id))
-        if not head then
+        line = not find(trace, 'P ', 1, true) and redis.pcall('LRANGE', base .. 'q:' .. chat, 0, 1)
+        if not line or line.err then
+          flags = nil
+        elseif not line[1] then
           -- The flag may be older than the last one's leaving.
           flags = ''
-        elseif not next_ticket or known or find(trace, 'P ', 1, true) or (letter == 67 and ARGV[9] == chat .. ' ' .. id)
-          or there < 2 or call('HDEL', base .. 'w:' .. next_session, next_ticket) == 0 then
-          call('LPUSH', queue, head)
-          flags = nil
+        else
+          local id
+          next_ticket, id = match(line[1], '^(%S+) (.*)$')
+          next_session = next_ticket and match(next_ticket, '^(.*):')
+          granted = fence_above(call('HGET', KEYS[1], ' floor'), us)
+          local known = id and id ~= '' and (call('HGET', window, chat .. ' ' .. id) or call('HGET', old_window, chat .. ' ' .. id))
+          local grows = #granted > #fence or #granted == #fence and granted > fence
+          if not next_session or known or not grows or (letter == 67 and ARGV[9] == chat .. ' ' .. id)
+            or call('EXISTS', base .. 's:' .. next_session) == 0
+            or redis.pcall('HDEL', base .. 'w:' .. next_session, next_ticket) ~= 1 then
+            flags = nil
+          end
         end
       end
       if flags then
@@ -124,8 +131,8 @@ if ARGV[5] == '1' then
           call('HDEL', KEYS[1], chat)
           return 'R'
         end
-        local granted = fence_above(call('HGET', KEYS[1], ' floor'), us)
-        call('HSET', KEYS[1], chat, granted .. ' ' .. next_ticket .. (there == 3 and '|W' or ''), ' floor', granted)
+        call('LPOP', base .. 'q:' .. chat)
+        call('HSET', KEYS[1], chat, granted .. ' ' .. next_ticket .. (line[2] and '|W' or ''), ' floor', granted)
         call('HSET', base .. 'h:' .. next_session, granted, chat)
         local news = 'g' .. next_ticket .. ' ' .. granted .. ' |' .. trace .. '|' .. chat
         if next_session == session then return 'R\n' .. news end
