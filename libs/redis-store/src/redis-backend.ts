@@ -76,11 +76,14 @@ export class RedisBackend implements CoordinationBackend {
   private readonly contended = new Set<number>()
 
   private readonly keys: ShardKeys
+  /** What the channels of grants begin with. */
+  private readonly stem: string
 
   constructor(private readonly options: RedisBackendOptions) {
     const keys = options.place.keys[options.shard]
     if (!keys) throw new RangeError(`There is no shard ${options.shard}.`)
     this.keys = keys
+    this.stem = keys.grantsOf('')
     this.place = `Redis at ${options.place.settings.target.name}`
   }
 
@@ -276,7 +279,7 @@ export class RedisBackend implements CoordinationBackend {
   }
 
   private heard(channel: string, text: string): void {
-    const stem = this.keys.grantsOf('')
+    const { stem } = this
     if (channel.startsWith(stem)) this.tell(unescapeName(channel.slice(stem.length)), text.split('\n'))
   }
 

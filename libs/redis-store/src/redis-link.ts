@@ -190,7 +190,8 @@ export class RedisLink implements Line {
     client.stream.cork()
     try {
       // If it is lost, so is the call behind it; and a server that refuses it answers all the same.
-      client.ping().catch(() => undefined)
+      const ping = client.sendCommand(wireCommand('ping', [])) as Promise<unknown>
+      ping.catch(() => undefined)
       return client.sendCommand(command)
     } finally {
       client.stream.uncork()
