@@ -111,7 +111,9 @@ async function outcome(script: Script, state: State): Promise<{ reply: unknown; 
     const type = await admin.type(key)
     const value =
       type === 'hash'
-        ? Object.entries(await admin.hgetall(key)).map(String).toSorted()
+        ? Object.entries(await admin.hgetall(key))
+            .map(String)
+            .toSorted()
         : type === 'list'
           ? await admin.lrange(key, 0, -1)
           : await admin.get(key)
