@@ -103,8 +103,13 @@ export class StoreCalls {
   /** As `script`, but rejects with what the line or the opening says: `failure` makes of it what a store throws. */
   ask(name: PlainScript, key: string, args: readonly string[]): Promise<unknown> {
     if (!this.opened) return this.open().then(() => this.ask(name, key, args))
-    const script = plainScript(name, this.options.place.sharded)
-    return this.link.eval(script, ['1', key, ...args], CALL_TIMEOUT_MS)
+    try {
+      const script = plainScript(name, this.options.place.sharded)
+      return this.link.eval(script, ['1', key, ...args], CALL_TIMEOUT_MS)
+    } catch (error) {
+      // Whoever asks at the end of a tick has nobody to catch it.
+      return Promise.reject(error)
+    }
   }
 
   /** A plain command. @returns what the client makes of its reply. */
