@@ -23,7 +23,8 @@ export async function withLock<T>(
     return await work(lock.fence, lost.signal)
   } finally {
     clearInterval(renewal)
-    await locks.releaseLock(key, lock.token)
+    // What the work came to counts, not whether the store can be reached now: then the lock ends with its TTL.
+    await locks.releaseLock(key, lock.token).catch((error: unknown) => console.warn(error))
   }
 }
 // --- end

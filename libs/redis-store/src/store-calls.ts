@@ -156,8 +156,11 @@ export function asStoreError(error: unknown, operation: string, place: string, k
   if (refusal) return refusal
   const details = { store: 'redis', operation, ...(key === undefined ? {} : { key }) }
   if (error instanceof CoordinationUnavailableError) {
+    const refused = notNow(error.cause)
     return new StoreError(
-      `Redis at ${place} did not answer "${operation}": check that it runs and can be reached.`,
+      refused === null
+        ? `Redis at ${place} did not answer "${operation}": check that it runs and can be reached.`
+        : `Redis at ${place} refuses "${operation}" for now: ${refused}.`,
       details,
       {
         cause: error.cause ?? error,
@@ -167,4 +170,22 @@ export function asStoreError(error: unknown, operation: string, place: string, k
   }
   if (error instanceof StoreError) return error
   return new StoreError(`Redis could not do "${operation}".`, details, { cause: error })
+}
+
+/** Why a server that is there does not do what it is asked, by the word that its answer begins with. */
+const NOT_NOW: Record<string, string> = {
+  OOM: 'its memory is full (OOM); give it more, or raise maxmemory',
+  READONLY: 'it is a replica (READONLY)',
+  MISCONF: 'it cannot save its data to the disk (MISCONF)',
+  NOREPLICAS: 'too few replicas are connected to it (NOREPLICAS)',
+  MASTERDOWN: 'it has lost its primary (MASTERDOWN)',
+  LOADING: 'it is still loading its data (LOADING)',
+  CLUSTERDOWN: 'its cluster is down (CLUSTERDOWN)',
+}
+
+function notNow(cause: unknown): string | null {
+  if (!(cause instanceof Error)) return null
+  const [word = ''] =
+    /\b(?:OOM|READONLY|MISCONF|NOREPLICAS|MASTERDOWN|LOADING|CLUSTERDOWN)\b/.exec(cause.message) ?? []
+  return NOT_NOW[word] ?? null
 }

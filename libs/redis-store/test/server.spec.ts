@@ -11,6 +11,7 @@ import {
   systemClock,
   type Turn,
 } from '@botmesh/core'
+import { testCheckpoint } from '@botmesh/core/testing'
 import { Redis } from 'ioredis'
 import { RedisCoordinator, RedisStore, type RedisCoordinatorOptions } from '../src/index.js'
 import { ShardedPlace } from '../src/layout.js'
@@ -275,6 +276,30 @@ describe('a server with moods', () => {
       await server.admin.script('FLUSH')
       await (await take(coordinator)).release()
     })
+  })
+
+  it('S3: one that is full is said to be full, not away, and works again when it has room', async () => {
+    const full = await startRedis('--maxmemory-policy', 'noeviction')
+    const store = new RedisStore({ url: full.url, prefix: fresh() })
+    try {
+      await store.setCheckpoint('k', testCheckpoint('1:1'))
+      await full.admin.config('SET', 'maxmemory', '1')
+      for (const refused of [
+        store.setCheckpoint('k', testCheckpoint('1:2')),
+        store.acquireLockFenced('job', 1000),
+      ]) {
+        const error = await rejection(refused)
+        expect(error).toBeInstanceOf(StoreError)
+        expect((error as StoreError).retryable).toBe(true)
+        expect(error.message).toMatch(/refuses .* for now: its memory is full \(OOM\)/)
+      }
+      await full.admin.config('SET', 'maxmemory', '0')
+      expect(await store.acquireLockFenced('job', 1000)).not.toBeNull()
+      expect((await store.getCheckpoint('k'))?.revision).toBe('1:1')
+    } finally {
+      await store.close()
+      await full.stop()
+    }
   })
 
   it('C2: the client’s settings are used, the client itself is left alone', async () => {

@@ -10,8 +10,10 @@ export function newLockToken(key: string, random: Random): string {
   return random.uuid() + markOf(key)
 }
 
-/** @throws ConfigError for a token that no acquisition of `key` has given; it names the lock, and not the token. */
+/** @throws ConfigError for a token that no acquisition of `key` has given; it names the lock, and not the token. And for what
+ * is no name. */
 export function requireLockToken(key: string, token: string): void {
+  requireLockKey(key)
   if (typeof token === 'string' && token.endsWith(markOf(key))) return
   const accepted = 'the token of what acquireLockFenced gave for this very lock'
   throw new ConfigError(`The token for lock "${key}" is not one of this lock; accepted: ${accepted}.`, {
@@ -20,10 +22,18 @@ export function requireLockToken(key: string, token: string): void {
   })
 }
 
-/** @throws ConfigError for a time to live that is not positive. */
+/** @throws ConfigError for what is no name. */
+export function requireLockKey(key: string): void {
+  if (typeof key === 'string' && key !== '') return
+  const accepted = 'a text that is not empty'
+  const shown = typeof key === 'string' ? '""' : key === null ? 'null' : `of type ${typeof key}`
+  throw new ConfigError(`The name of a lock is ${shown}; accepted: ${accepted}.`, { option: 'key', accepted })
+}
+
+/** @throws ConfigError for a time to live that is not positive, or that no server could add to the time. */
 export function requireLockTtl(ttlMs: number): void {
-  if (Number.isFinite(ttlMs) && ttlMs > 0) return
-  const accepted = 'milliseconds, more than 0'
+  if (ttlMs > 0 && ttlMs <= Number.MAX_SAFE_INTEGER) return
+  const accepted = 'milliseconds, more than 0 and at most 2^53 - 1'
   throw new ConfigError(`Option "ttlMs" is ${String(ttlMs)}; accepted: ${accepted}.`, {
     option: 'ttlMs',
     value: ttlMs,

@@ -1,7 +1,7 @@
 /** Fenced locks in memory (S2). */
 import type { Clock, Random } from '../contracts/clock.js'
 import { LockStore, type FencedLock } from '../contracts/lock-store.js'
-import { newLockToken, requireLockToken, requireLockTtl } from '../kernel/lock-rules.js'
+import { newLockToken, requireLockKey, requireLockToken, requireLockTtl } from '../kernel/lock-rules.js'
 
 interface Held extends FencedLock {
   expiresAt: number
@@ -20,6 +20,7 @@ export class MemoryLocks extends LockStore {
 
   acquireLockFenced(key: string, ttlMs: number): Promise<FencedLock | null> {
     return attempt(() => {
+      requireLockKey(key)
       requireLockTtl(ttlMs)
       const now = this.clock.now()
       const held = this.held.get(key)

@@ -2,7 +2,7 @@
 import type { Random } from '../contracts/clock.js'
 import { LockStore, type FencedLock } from '../contracts/lock-store.js'
 import type { Logger } from '../contracts/logger.js'
-import { newLockToken, requireLockToken, requireLockTtl } from '../kernel/lock-rules.js'
+import { newLockToken, requireLockKey, requireLockToken, requireLockTtl } from '../kernel/lock-rules.js'
 
 export interface CheckedLocksOptions {
   random: Random
@@ -22,6 +22,7 @@ export abstract class CheckedLocks extends LockStore {
 
   acquireLockFenced(key: string, ttlMs: number): Promise<FencedLock | null> {
     try {
+      requireLockKey(key)
       requireLockTtl(ttlMs)
       return this.take(key, newLockToken(key, this.options.random), ttlMs)
     } catch (error) {

@@ -237,6 +237,20 @@ function lockTests({ it, expect }: TestApi, fixture: StoreFixture): void {
   )
 
   it(
+    'S2, bad input: a lock has a name, and a TTL that can be added to the time',
+    onStore(fixture, async (store) => {
+      for (const name of [undefined, null, '', 5, {}] as unknown as string[]) {
+        for (const refused of [store.acquireLockFenced(name, 1000), store.releaseLock(name, 'any')]) {
+          const error = await rejection(refused)
+          expect(error instanceof ConfigError).toBe(true)
+          expect(/name of a lock/.test(String(error))).toBe(true)
+        }
+      }
+      expect(/ttlMs.*1e\+300/.test(String(await rejection(store.acquireLockFenced('job', 1e300))))).toBe(true)
+    }),
+  )
+
+  it(
     'S2: leases() is apart from the application’s locks and just as exclusive',
     onStore(fixture, async (store, bed) => {
       const leases = (store as unknown as Leasing).leases()
