@@ -5,6 +5,7 @@
 import { CoordinationUnavailableError, StoreError } from '@botmesh/core'
 import { CallPace } from './call-pace.js'
 import type { Line } from './line.js'
+import { whyNotNow } from './not-now.js'
 import type { Script } from './scripts.js'
 
 /** Values that the reply lines announce, in their order. */
@@ -216,12 +217,9 @@ function quietFirst(entries: Waiting[]): Waiting[] {
   return [...entries.filter(isQuiet), ...entries.filter((entry) => !isQuiet(entry))]
 }
 
-/** What a server says that is in no position to write now: the entry had no effect and is to be repeated. */
-const NOT_NOW =
-  /^!(?:\S*user_script: ?\d+: ?)?-?(?:READONLY|MASTERDOWN|NOREPLICAS|MISCONF|OOM|CLUSTERDOWN|MOVED)\b/
-
 function refusal(line: string, link: Line): Error {
-  if (NOT_NOW.test(line)) {
+  // The entry had no effect and is to be repeated.
+  if (whyNotNow(line.slice(1)) !== null) {
     if (line.includes('READONLY')) link.renew()
     const where = `Redis at ${link.place}`
     return new CoordinationUnavailableError('unreachable', { where, cause: new Error(line.slice(1)) })

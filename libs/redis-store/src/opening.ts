@@ -3,6 +3,7 @@
  * refused, out of time, or closed.
  */
 import { ConfigError, type Clock, type Logger } from '@botmesh/core'
+import { whyNotNow } from './not-now.js'
 
 export interface OpeningOptions {
   startTimeoutMs: number
@@ -17,9 +18,8 @@ const LONGEST_PAUSE_MS = 1000
 /** Shortest attempt that is worth while: one that time cuts short would only hide the reason of the one before. */
 const LEAST_MS = 100
 
-/** Replies of a server that cannot work now, or is not the right one now, but will be. */
-const FOR_NOW =
-  /^(?:LOADING|BUSY|MASTERDOWN|READONLY|CLUSTERDOWN|TRYAGAIN|MOVED|ASK|OOM|MISCONF|NOREPLICAS|ERR max number of clients)\b/
+/** Besides what `whyNotNow` knows: replies that are worth waiting for only while nothing works yet. */
+const FOR_NOW = /^(?:BUSY|TRYAGAIN|ASK|ERR max number of clients)\b/
 
 export class Opening {
   /** Rejects with what the last attempt threw. */
@@ -73,7 +73,7 @@ export class Opening {
 function isPassing(error: unknown): boolean {
   for (let one = error; one instanceof Error; one = one.cause) {
     if (one instanceof ConfigError) return false
-    if (one.name === 'ReplyError') return FOR_NOW.test(one.message)
+    if (one.name === 'ReplyError') return whyNotNow(one.message) !== null || FOR_NOW.test(one.message)
   }
   return true
 }

@@ -5,6 +5,7 @@ import { escapeName, type ShardKeys } from './keys.js'
 import type { ShardedPlace } from './layout.js'
 import type { Line, LineEvents, LineRole } from './line.js'
 import { refusalBehind } from './mesh.js'
+import { whyNotNow } from './not-now.js'
 import { Opening } from './opening.js'
 import { composeBatch, plainScript, type PlainScript, type ScriptPatch } from './scripts.js'
 import type { Damage } from './stored-values.js'
@@ -156,7 +157,7 @@ export function asStoreError(error: unknown, operation: string, place: string, k
   if (refusal) return refusal
   const details = { store: 'redis', operation, ...(key === undefined ? {} : { key }) }
   if (error instanceof CoordinationUnavailableError) {
-    const refused = notNow(error.cause)
+    const refused = error.cause instanceof Error ? whyNotNow(error.cause.message) : null
     return new StoreError(
       refused === null
         ? `Redis at ${place} did not answer "${operation}": check that it runs and can be reached.`
@@ -170,22 +171,4 @@ export function asStoreError(error: unknown, operation: string, place: string, k
   }
   if (error instanceof StoreError) return error
   return new StoreError(`Redis could not do "${operation}".`, details, { cause: error })
-}
-
-/** Why a server that is there does not do what it is asked, by the word that its answer begins with. */
-const NOT_NOW: Record<string, string> = {
-  OOM: 'its memory is full (OOM); give it more, or raise maxmemory',
-  READONLY: 'it is a replica (READONLY)',
-  MISCONF: 'it cannot save its data to the disk (MISCONF)',
-  NOREPLICAS: 'too few replicas are connected to it (NOREPLICAS)',
-  MASTERDOWN: 'it has lost its primary (MASTERDOWN)',
-  LOADING: 'it is still loading its data (LOADING)',
-  CLUSTERDOWN: 'its cluster is down (CLUSTERDOWN)',
-}
-
-function notNow(cause: unknown): string | null {
-  if (!(cause instanceof Error)) return null
-  const [word = ''] =
-    /\b(?:OOM|READONLY|MISCONF|NOREPLICAS|MASTERDOWN|LOADING|CLUSTERDOWN)\b/.exec(cause.message) ?? []
-  return NOT_NOW[word] ?? null
 }
