@@ -88,8 +88,8 @@ export class BatchQueue {
       if (entry.more) for (const text of entry.more) this.bytes += text.length
       if (this.scheduled) return
       this.scheduled = true
-      // After the promise callbacks of this tick, whose continuations make more calls.
-      process.nextTick(this.flushSoon)
+      // When all sockets have been read: a reply, pushed grants and several callers may each bring something.
+      setImmediate(this.flushSoon)
     })
   }
 

@@ -1,22 +1,20 @@
 /** What a take reads and cannot be understood is moved out of the way by whoever reads it. */
-import type { Logger, TakeReply } from '@botmesh/core'
+import type { ChatState, Logger } from '@botmesh/core'
 import type { BatchQueue } from './batch-queue.js'
 import { escapeName } from './keys.js'
 import { buryEntry } from './redis-journal.js'
 import { asideEntry } from './store-calls.js'
 
 /**
- * @returns the answer, whose state says what is damaged. Checkpoints and markers stay until who works under the turn reports
- * them (`RedisStore.setAside`): a turn that is given back unseen would report nothing.
+ * @param damaged what the state of a granted take of `key` names as damaged. Checkpoints and markers stay until who works
+ * under the turn reports them (`RedisStore.setAside`): a turn that is given back unseen would report nothing.
  */
-export async function clearedAway(
+export function clearAway(
   key: string,
-  answer: Promise<TakeReply>,
+  damaged: NonNullable<ChatState['damaged']>,
   batches: BatchQueue,
   logger: Logger,
-): Promise<TakeReply> {
-  const reply = await answer
-  const damaged = reply.outcome === 'granted' ? (reply.state?.damaged ?? []) : []
+): void {
   for (const one of damaged.filter(({ what }) => what !== 'checkpoint' && what !== 'marker')) {
     const chat = escapeName(key)
     const entry =
@@ -26,5 +24,4 @@ export async function clearedAway(
       logger.warn({ err: error, ...one }, 'a damaged value could not be moved aside yet')
     })
   }
-  return reply
 }

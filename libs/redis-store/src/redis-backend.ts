@@ -35,7 +35,7 @@ import {
   repairResult,
 } from './heartbeat-replies.js'
 import { readNews } from './replies.js'
-import { clearedAway } from './damaged-takes.js'
+import { clearAway } from './damaged-takes.js'
 import { composeBatch, type ScriptPatch } from './scripts.js'
 
 export interface RedisBackendOptions {
@@ -216,13 +216,12 @@ export class RedisBackend implements CoordinationBackend {
   }
 
   take(request: TakeRequest): Promise<TakeReply> {
-    const reply = this.add(
-      request.session,
-      takeEntry(request.read?.user === undefined ? request : this.options.place.within(request)),
-    )
     const { opened } = this
-    if (!opened || !request.read) return reply
-    return clearedAway(request.key, reply, opened.batches, opened.context.logger)
+    if (!opened || !request.read) return this.add(request.session, takeEntry(request))
+    const { batches, context } = opened
+    const asked = request.read.user === undefined ? request : this.options.place.within(request)
+    const entry = takeEntry(asked, (damaged) => clearAway(request.key, damaged, batches, context.logger))
+    return this.add(request.session, entry)
   }
 
   release(request: ReleaseRequest): Promise<void> {

@@ -95,8 +95,8 @@ class LockBatch {
     if (this.pace.atOnce && this.asking.length === 0) return this.send(entry, 1, read)
     return new Promise((resolve, failed) => {
       if (this.asking.length >= MOST_ENTRIES) this.flush()
-      // After the promise callbacks of this tick, whose continuations ask for more.
-      if (this.asking.length === 0) process.nextTick(this.flush)
+      // When all sockets have been read: several callers may be about to ask.
+      if (this.asking.length === 0) setImmediate(this.flush)
       this.args.push(...entry)
       this.asking.push({ answered: (reply) => resolve(read(reply)), failed })
     })

@@ -1,5 +1,6 @@
 /** Requests of the coordination port as entries of a batch: see the headers of the transitions. */
 import type {
+  ChatState,
   CommitRequest,
   CommitResult,
   NudgeReply,
@@ -59,8 +60,13 @@ class TurnEntry {
   ) {}
 }
 
+type FoundDamaged = (damaged: NonNullable<ChatState['damaged']>) => void
+
 class TakeEntry extends TurnEntry implements Entry<TakeReply> {
-  constructor(private readonly request: TakeRequest) {
+  constructor(
+    private readonly request: TakeRequest,
+    private readonly foundDamaged?: FoundDamaged,
+  ) {
     super(escapeName(request.key), '')
     const { dedupeId, read, arrival, onlyIfFree } = request
     const n = request.number ?? numberOf(request.ticket)
@@ -72,7 +78,9 @@ class TakeEntry extends TurnEntry implements Entry<TakeReply> {
 
   read(line: string, payloads: Payloads): TakeReply {
     const { key, ticket, read } = this.request
-    return readTake(line, payloads, key, ticket, read?.user)
+    const reply = readTake(line, payloads, key, ticket, read?.user)
+    if (reply.outcome === 'granted' && reply.state?.damaged) this.foundDamaged?.(reply.state.damaged)
+    return reply
   }
 
   private askMore(n: string): void {
@@ -91,8 +99,9 @@ class TakeEntry extends TurnEntry implements Entry<TakeReply> {
   }
 }
 
-export function takeEntry(request: TakeRequest): Entry<TakeReply> {
-  return new TakeEntry(request)
+/** @param foundDamaged called with what the state of the grant names as damaged. */
+export function takeEntry(request: TakeRequest, foundDamaged?: FoundDamaged): Entry<TakeReply> {
+  return new TakeEntry(request, foundDamaged)
 }
 
 class EndEntry extends TurnEntry implements Entry<void> {
