@@ -47,6 +47,7 @@ export interface InboundContext {
 const WRITTEN_TYPES = new Set([0, 19])
 const COMMAND = 2
 const COMPONENT = 3
+const BUTTON = 2
 const SELECT_TYPES = new Set([3, 5, 6, 7, 8])
 const ATTACHMENT_OPTION = 11
 const GROUP_DM = 3
@@ -123,7 +124,8 @@ function contentsOf(source: ParsedMessage, context: InboundContext): Content[] {
   if (files.length > 0) {
     return files.map((media, index) => {
       const caption = index === 0 ? body : ''
-      return { type: 'media', body: caption, media: caption === '' ? media : { ...media, caption } }
+      if (caption !== '') media.caption = caption
+      return { type: 'media', body: caption, media }
     })
   }
   if (body !== '' || mentions(source, context.botId)) {
@@ -141,28 +143,36 @@ function filesOf({ attachments = [], sticker_items: stickers = [] }: ParsedMessa
   return files
 }
 
+/** The mention that a text begins with, and what stands between it and the words. */
+const FIRST_MENTION = /^\s*<@!?(\d+)>[\s,:]*/
+
 /** Without the mention of the bot that it begins with, and with names for the ids of the people it mentions. */
 function readable({ content = '', mentions: people = [] }: ParsedMessage, botId: string): string {
   if (!content.includes('<@')) return content
+  const first = FIRST_MENTION.exec(content)
+  const text = first?.[1] === botId ? content.slice(first[0].length) : content
+  if (!text.includes('<@')) return text
   const names = new Map(people.map((user) => [user.id, nameOf(user, user.member)]))
-  return content
-    .replace(new RegExp(`^\\s*<@!?${botId}>[\\s,:]*`), '')
-    .replace(/<@!?(\d+)>/g, (mention, id: string) => {
-      const name = names.get(id)
-      return name === undefined ? mention : `@${name}`
-    })
+  return text.replace(/<@!?(\d+)>/g, (mention, id: string) => {
+    const name = names.get(id)
+    return name === undefined ? mention : `@${name}`
+  })
 }
 
 function mediaOf(file: ParsedAttachment): Media {
   const mimeType = file.content_type ?? undefined
-  const family = mimeType?.split('/')[0]
-  const kind = family === 'image' || family === 'audio' || family === 'video' ? family : 'document'
-  const media: Media = { kind, id: file.id }
+  const media: Media = { kind: kindOf(mimeType), id: file.id }
   if (mimeType !== undefined) media.mimeType = mimeType
   if (file.filename !== undefined) media.fileName = file.filename
   if (file.size !== undefined) media.sizeBytes = file.size
   if (file.url !== undefined) media.url = file.url
   return media
+}
+
+function kindOf(mimeType = ''): Media['kind'] {
+  const end = mimeType.indexOf('/')
+  const family = end === -1 ? mimeType : mimeType.slice(0, end)
+  return family === 'image' || family === 'audio' || family === 'video' ? family : 'document'
 }
 
 function parseInteraction(raw: unknown, context: InboundContext): DiscordEvent {
@@ -216,38 +226,45 @@ function commandOf({ data }: ParsedInteraction): InteractionContent | undefined 
   }
   walk(data.options ?? [])
   if (data.target_id !== undefined) words.push(data.target_id)
-  return {
-    type: 'command',
-    body: words.join(' '),
-    ...(file === undefined ? {} : { media: mediaOf(file) }),
-  }
+  const content: InteractionContent = { type: 'command', body: words.join(' ') }
+  if (file !== undefined) content.media = mediaOf(file)
+  return content
 }
 
 function componentOf({ type, data, message }: ParsedInteraction): InteractionContent | undefined {
   if (type !== COMPONENT || data?.custom_id === undefined) return undefined
   const chosen = data.values?.[0]
-  const of = flat(message?.components ?? []).find((one) => one.custom_id === data.custom_id)
+  const of = message?.components && componentNamed(data.custom_id, message.components)
   const label =
     chosen === undefined ? of?.label : of?.options?.find((option) => option.value === chosen)?.label
-  return {
-    type: 'button',
-    body: label ?? chosen ?? data.custom_id,
-    buttonId: chosen ?? data.custom_id,
-    ...(message === undefined ? {} : { quotedId: message.id }),
+  const body = label ?? chosen ?? data.custom_id
+  const content: InteractionContent = { type: 'button', body, buttonId: chosen ?? data.custom_id }
+  if (message !== undefined) content.quotedId = message.id
+  return content
+}
+
+/** The first of that id, wherever it stands. */
+function componentNamed(
+  customId: string,
+  components: readonly ParsedComponent[],
+): ParsedComponent | undefined {
+  for (const one of components) {
+    const found =
+      one.custom_id === customId ? one : one.components && componentNamed(customId, one.components)
+    if (found !== undefined) return found
   }
+  return undefined
 }
 
-function flat(components: readonly ParsedComponent[]): ParsedComponent[] {
-  return components.flatMap((one) => [one, ...flat(one.components ?? [])])
-}
-
-function buttonsOf(components: readonly ParsedComponent[]): Button[] {
-  return flat(components).flatMap((one) => {
-    if (SELECT_TYPES.has(one.type)) {
-      return (one.options ?? []).map((option) => ({ id: option.value, text: option.label }))
-    }
-    return one.type === 2 && one.custom_id !== undefined ? [{ id: one.custom_id, text: one.label ?? '' }] : []
-  })
+/** In the order in which they are read. @param buttons to which they are added. */
+function buttonsOf(components: readonly ParsedComponent[], buttons: Button[] = []): Button[] {
+  for (const { type, custom_id: id, label = '', options = [], components: inside } of components) {
+    if (SELECT_TYPES.has(type)) {
+      for (const option of options) buttons.push({ id: option.value, text: option.label })
+    } else if (type === BUTTON && id !== undefined) buttons.push({ id, text: label })
+    if (inside !== undefined) buttonsOf(inside, buttons)
+  }
+  return buttons
 }
 
 function nameOf(user: ParsedUser, member: ParsedMember): string | undefined {

@@ -30,9 +30,8 @@ const attachmentSchema = z.object({
   content_type: nullableText,
   size: optionalNumber,
   url: optionalText,
-  description: nullableText,
 })
-const stickerSchema = z.object({ id: snowflake, name: optionalText, format_type: optionalNumber })
+const stickerSchema = z.object({ id: snowflake, name: optionalText })
 
 /** Buttons, selects, and the rows and boxes that they stand in, to any depth. */
 export interface ParsedComponent {
@@ -117,7 +116,6 @@ const interactionSchema = z.object({
       resolved: z
         .object({
           attachments: z.record(z.string(), attachmentSchema).optional().catch(undefined),
-          users: z.record(z.string(), userSchema).optional().catch(undefined),
         })
         .optional()
         .catch(undefined),

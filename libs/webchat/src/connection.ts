@@ -4,10 +4,12 @@
  * States: `new` (only `hello` is welcome, until the timeout) → `joined` (messages both ways) → `closed`.
  * Delivery: a single pump reads the visitor's log from the last entry sent and waits for each frame to be written
  * (so a slow page slows its own reading only); hints, the heartbeat and the join start it, and it runs once more
- * if woken meanwhile. An entry is thus sent once per socket, in log order.
+ * if woken meanwhile. An entry is thus sent once per socket, in log order. A read that fails is tried again after a growing
+ * pause, or when woken; what is told of it is told once for all sockets (`LogOutage`).
  */
 import type { WebSocket } from 'ws'
-import type { LogEntry, Timer } from '@botmesh/core'
+import { Backoff, type LogEntry, type Timer } from '@botmesh/core'
+import type { LogOutage } from './log-outage.js'
 import { CLOSE, parseFrame, PROTOCOL_VERSION } from './protocol.js'
 import type { FileFrame, HelloFrame, LoggedMessage, ServerFrame } from './protocol.js'
 import { RateLimit } from './rate-limit.js'
@@ -17,6 +19,8 @@ import type { VisitorIdentity } from './visitor-identity.js'
 
 export interface ConnectionContext extends RoomContext {
   readonly identity: VisitorIdentity
+  /** Of all sockets of the provider. */
+  readonly outage: LogOutage
   /** The visitor's room on this replica, made if needed. */
   enter(visitorId: string): Room
   /** The socket is closed: whatever it was in is left. */
@@ -27,7 +31,8 @@ const HELLO_TIMEOUT_MS = 10_000
 /** Frames of any kind, so that neither pings nor refused messages cost more than a page needs. */
 const FRAMES = { burst: 60, perMinute: 600 }
 const READ_LIMIT = 100
-const READ_RETRY_MS = 1000
+/** Pauses between reads that fail: some of up to a second first, of 2.5 to 5 s in the end. */
+const READ_RETRY_MS = { first: 1000, longest: 5000 }
 
 export class Connection implements RoomMember {
   room: Room | undefined
@@ -40,6 +45,8 @@ export class Connection implements RoomMember {
   private again = false
   private alive = true
   private timer: Timer | undefined
+  /** Of reads that fail; undefined while they do not. */
+  private pause: Backoff | undefined
   /** The file on its way in. */
   private upload: Upload | undefined
   private readonly frames = new RateLimit(FRAMES.burst, FRAMES.perMinute)
@@ -180,11 +187,12 @@ export class Connection implements RoomMember {
     this.state = 'closed'
     this.timer?.cancel()
     this.dropUpload()
+    this.context.outage.gone(this)
     this.context.left(this)
   }
 
   private async pump(): Promise<void> {
-    const { log, sink, clock } = this.context
+    const { log, outage } = this.context
     const room = this.room
     if (room === undefined) return
     do {
@@ -193,16 +201,11 @@ export class Connection implements RoomMember {
       try {
         entries = await log.read(room.channel, this.lastSeen, READ_LIMIT)
         this.lastSeenUntried = false
+        this.pause = undefined
+        outage.succeeded(this)
       } catch (error) {
-        sink.logger.warn(
-          { err: error, chat: room.visitorId },
-          'webchat: reading the log failed; trying again',
-        )
-        // A page may bring an id of another kind of log (the store was changed): then from the oldest kept.
-        if (this.lastSeenUntried) this.lastSeen = null
-        this.lastSeenUntried = false
-        this.timer?.cancel()
-        this.timer = clock.setTimeout(() => this.wake(), READ_RETRY_MS, { background: true })
+        // Closed meanwhile: it waits for nothing.
+        if (this.isOpen) this.readLater(error)
         return
       }
       for (const entry of entries) {
@@ -212,6 +215,17 @@ export class Connection implements RoomMember {
       }
       if (entries.length >= READ_LIMIT) this.again = true
     } while (this.again && this.isOpen)
+  }
+
+  private readLater(error: unknown): void {
+    const { outage, sink, clock } = this.context
+    outage.failed(this, error)
+    // A page may bring an id of another kind of log (the store was changed): then from the oldest kept.
+    if (this.lastSeenUntried) this.lastSeen = null
+    this.lastSeenUntried = false
+    this.pause ??= new Backoff(sink.random, READ_RETRY_MS.first, READ_RETRY_MS.longest)
+    this.timer?.cancel()
+    this.timer = clock.setTimeout(() => this.wake(), this.pause.next(), { background: true })
   }
 
   private async deliver(entry: LogEntry): Promise<void> {

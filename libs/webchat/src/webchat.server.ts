@@ -9,6 +9,7 @@ import type { Duplex } from 'node:stream'
 import { WebSocketServer, type WebSocket } from 'ws'
 import type { MessageLog, ProviderSink, Timer, UpgradeServer } from '@botmesh/core'
 import { Connection, type ConnectionContext } from './connection.js'
+import { LogOutage } from './log-outage.js'
 import type { CheckedOptions } from './options.js'
 import { CLOSE } from './protocol.js'
 import type { FileStore } from './file-store.js'
@@ -57,6 +58,7 @@ export class WebchatServer {
       log,
       clock: sink.clock,
       identity: this.identity,
+      outage: new LogOutage({ clock: sink.clock, logger: sink.logger, provider: `webchat:${account}` }),
       channel: (visitorId) => channelOf(account, visitorId),
       burst,
       perMinute,
@@ -78,6 +80,7 @@ export class WebchatServer {
     if (context === undefined) return
     this.context = undefined
     this.heartbeat?.cancel()
+    context.outage.close()
     for (const connection of this.connections) connection.close(CLOSE.goingAway, 'stopping')
     if (this.connections.size > 0) {
       const grace = context.clock.setTimeout(() => {

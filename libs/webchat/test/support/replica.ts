@@ -3,7 +3,15 @@ import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { WebSocket, type ClientOptions } from 'ws'
-import { systemClock, systemRandom, type Message, type MessageLog, type ProviderState } from '@botmesh/core'
+import {
+  systemClock,
+  systemRandom,
+  type Clock,
+  type Message,
+  type MessageLog,
+  type ProviderState,
+} from '@botmesh/core'
+import type { RecordedLog } from '@botmesh/core/testing'
 import { WebchatProvider, type ServerFrame, type WebchatOptions } from '@botmesh/webchat'
 
 export const SECRET = 'a secret for tests only'
@@ -15,6 +23,8 @@ export interface Replica {
   messages: Message[]
   states: ProviderState[]
   warnings: string[]
+  /** Lines of `info` and above. */
+  logs: RecordedLog[]
   errors: unknown[]
   /** What the runtime does with a message; replace it to make it fail or answer. */
   accept: (message: Message) => Promise<void>
@@ -23,12 +33,20 @@ export interface Replica {
   close(): Promise<void>
 }
 
-export async function replica(options: WebchatOptions = {}, log?: MessageLog): Promise<Replica> {
+export async function replica(
+  options: WebchatOptions = {},
+  log?: MessageLog,
+  clock: Clock = systemClock,
+): Promise<Replica> {
   const provider = new WebchatProvider({ secret: SECRET, heartbeat: '150ms', ...options })
   const server = createServer(provider.middleware())
   provider.attach(server)
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const { port } = server.address() as AddressInfo
+  const note = (level: RecordedLog['level']) => (details: object, message: string) => {
+    self.logs.push({ level, details, message })
+    if (level !== 'info') self.warnings.push(message)
+  }
   const self: Replica = {
     provider,
     server,
@@ -36,6 +54,7 @@ export async function replica(options: WebchatOptions = {}, log?: MessageLog): P
     messages: [],
     states: [],
     warnings: [],
+    logs: [],
     errors: [],
     accept: async () => {},
     abort: new AbortController(),
@@ -52,11 +71,11 @@ export async function replica(options: WebchatOptions = {}, log?: MessageLog): P
           error: (error) => self.errors.push(error),
           logger: {
             debug: ignore,
-            info: ignore,
-            warn: (_details, text) => self.warnings.push(text),
-            error: (_details, text) => self.warnings.push(text),
+            info: note('info'),
+            warn: note('warn'),
+            error: note('error'),
           },
-          clock: systemClock,
+          clock,
           random: systemRandom,
           ...(log === undefined ? {} : { log }),
         },

@@ -7,6 +7,8 @@ export class SharedLog implements MessageLog {
   failAppends = 0
   loseReplies = 0
   failReads = 0
+  /** Called before each read is answered, so that a test can wait for it. */
+  onRead: () => void = () => {}
   reads = 0
   private readonly listeners = new Map<string, Set<() => void>>()
   private last = 0
@@ -28,6 +30,7 @@ export class SharedLog implements MessageLog {
 
   async read(channel: string, afterId: string | null, limit = 100): Promise<LogEntry[]> {
     this.reads += 1
+    this.onRead()
     if (this.failReads > 0) {
       this.failReads -= 1
       throw new Error('the log is down')
