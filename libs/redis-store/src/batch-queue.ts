@@ -3,7 +3,7 @@
  * independent: one that fails, fails alone. Bounded in count and bytes; the rest goes into the next call at once.
  */
 import { CoordinationUnavailableError, StoreError } from '@botmesh/core'
-import { CallPace } from './call-pace.js'
+import { atEndOfTick, CallPace } from './call-pace.js'
 import type { Line } from './line.js'
 import { whyNotNow } from './not-now.js'
 import type { Script } from './scripts.js'
@@ -88,8 +88,7 @@ export class BatchQueue {
       if (entry.more) for (const text of entry.more) this.bytes += text.length
       if (this.scheduled) return
       this.scheduled = true
-      // When all sockets have been read: a reply, pushed grants and several callers may each bring something.
-      setImmediate(this.flushSoon)
+      atEndOfTick(this.flushSoon)
     })
   }
 

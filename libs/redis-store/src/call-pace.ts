@@ -1,3 +1,10 @@
+/** When a call is sent that others may share. */
+
+/** Calls `send` when this tick's sockets have all been read: each of their callbacks may ask for something. Nothing waits. */
+export function atEndOfTick(send: () => void): void {
+  setImmediate(send)
+}
+
 /**
  * Whether a call should wait for others of its tick. Where entries come by themselves, one after the other's answer, waiting
  * is all it costs them; where several come in a tick, a first one that went at once would make two calls of what is one.

@@ -1,7 +1,7 @@
 /** Fenced locks in Redis (S2): see `scripts/lock.lua`. What is asked for in one tick goes in one call. */
 import { CheckedLocks, type CheckedLocksOptions, type FencedLock, type LockStore } from '@botmesh/core'
 import { escapeName } from './keys.js'
-import { CallPace } from './call-pace.js'
+import { atEndOfTick, CallPace } from './call-pace.js'
 import type { StoreCalls } from './store-calls.js'
 
 /** A lease backend for the scheduler: fenced leases by name, apart from the application's locks. */
@@ -95,8 +95,7 @@ class LockBatch {
     if (this.pace.atOnce && this.asking.length === 0) return this.send(entry, 1, read)
     return new Promise((resolve, failed) => {
       if (this.asking.length >= MOST_ENTRIES) this.flush()
-      // When all sockets have been read: several callers may be about to ask.
-      if (this.asking.length === 0) setImmediate(this.flush)
+      if (this.asking.length === 0) atEndOfTick(this.flush)
       this.args.push(...entry)
       this.asking.push({ answered: (reply) => resolve(read(reply)), failed })
     })
