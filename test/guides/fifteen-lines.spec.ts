@@ -1,6 +1,7 @@
 /** From an existing Nest application to a coordinated bot: README's lines are counted, and are as many as it says. */
 import { describe, expect, it } from '@jest/globals'
 import { read } from '../tidy/sources.js'
+import { newNestApplication } from '../packages/support/nest-12.js'
 import { blocksOf } from './documents.js'
 
 /** The module that was there before. */
@@ -39,5 +40,17 @@ describe('README: put it into your Nest backend', () => {
     expect(count).toBeLessThan(15)
     const words = ['ten', 'eleven', 'twelve', 'thirteen', 'fourteen']
     expect(read('README.md').toLowerCase()).toContain(`${words[count - 10]} lines for a coordinated bot`)
+  })
+
+  it('N1: the compiler options that it asks for are those that `nest new` writes', async () => {
+    const options = (text = '{}') =>
+      (JSON.parse(text) as { compilerOptions?: Record<string, unknown> }).compilerOptions ?? {}
+    const { files } = await newNestApplication()
+    const asked = ['README.md', 'docs/guides/nest.md', 'docs/es/nest.md'].map((page) =>
+      options(blocksOf(page).find(({ text }) => text.includes('"compilerOptions"'))?.text),
+    )
+    expect(Object.keys(asked[0] ?? {})).toEqual(['module', 'experimentalDecorators', 'emitDecoratorMetadata'])
+    expect(asked).toEqual([asked[0], asked[0], asked[0]])
+    expect(options(files['tsconfig.json'])).toMatchObject(asked[0] ?? {})
   })
 })

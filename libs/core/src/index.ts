@@ -11,7 +11,7 @@ export { TaskContext } from './scheduler/task-context.js'
 
 // For frameworks that host bots: whose code a wrapper runs, and holding on to what several bots share.
 export { callsOnly } from './bot/uses-user.js'
-export { beginUse, endUse } from './runtime/shared-use.js'
+export { beginUse, endUse, isIdle } from './runtime/shared-use.js'
 export type * from './bot/config.js'
 export type * from './bot/face.js'
 

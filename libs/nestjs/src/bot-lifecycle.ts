@@ -3,7 +3,9 @@ import { Inject, Injectable } from '@nestjs/common'
 import type { HttpAdapterHost } from '@nestjs/core'
 import {
   beginUse,
+  CoordinationUnavailableError,
   endUse,
+  isIdle,
   parseDuration,
   type Coordinator,
   type Store,
@@ -11,8 +13,10 @@ import {
 } from '@botmesh/core'
 import { BotRegistry, type RegisteredBot } from './bot-registry.js'
 import type { LeaderJobs } from './schedule/leader-jobs.js'
+import { ShutdownEnd } from './shutdown-end.js'
 
 const DEFAULT_DRAIN_MS = 10_000
+const CLOSED_AT_START = 'The application was closed before its bots had started.'
 
 @Injectable()
 export class BotLifecycle {
@@ -20,8 +24,12 @@ export class BotLifecycle {
   /** What this application holds on to, with a bot to log for it. */
   private readonly stores = new Map<Store, RegisteredBot>()
   private readonly coordinators = new Map<Coordinator, RegisteredBot>()
+  private draining = false
 
-  constructor(@Inject(BotRegistry) private readonly registry: BotRegistry) {}
+  constructor(
+    @Inject(BotRegistry) private readonly registry: BotRegistry,
+    @Inject(ShutdownEnd) private readonly shutdown: ShutdownEnd,
+  ) {}
 
   /** Gives WebSocket transports the application's HTTP server. */
   attach({ httpAdapter }: HttpAdapterHost): void {
@@ -34,11 +42,16 @@ export class BotLifecycle {
     }
   }
 
-  /** Resolves on standbys too. If one bot cannot start the others are stopped again. @throws what it threw. */
+  /**
+   * Resolves on standbys too. If one bot cannot start the others are stopped again. @throws what it threw; if the
+   * application is closed meanwhile, `stopped`, once that is over: an entry point that does not catch it ends the process.
+   */
   async start(): Promise<void> {
-    this.hold()
-    const results = await Promise.allSettled(this.registry.all.map((one) => one.bot.start()))
-    const failure = results.find((one) => one.status === 'rejected')
+    const failure = this.draining ? undefined : await this.startBots()
+    if (this.draining) {
+      await this.shutdown.over
+      throw new CoordinationUnavailableError('stopped', { text: CLOSED_AT_START })
+    }
     if (failure === undefined) return
     await this.stopBots()
     await this.releaseCoordinators()
@@ -48,6 +61,7 @@ export class BotLifecycle {
 
   /** Jobs and bots at once, each bounded by `drainMs`; their coordinators last, while nothing is held any more. */
   async drain(jobs: LeaderJobs): Promise<void> {
+    this.draining = true
     const limits = this.registry.all.map((one) =>
       parseDuration('drainMs', one.options.config.drainMs ?? DEFAULT_DRAIN_MS),
     )
@@ -64,13 +78,19 @@ export class BotLifecycle {
     this.stores.clear()
   }
 
+  private async startBots(): Promise<PromiseRejectedResult | undefined> {
+    this.hold()
+    const results = await Promise.allSettled(this.registry.all.map((one) => one.bot.start()))
+    return results.find((one) => one.status === 'rejected')
+  }
+
   /** Counts as a user of what the bots share, so that the last bot to stop does not end it too early. */
   private hold(): void {
     for (const one of this.registry.all) {
       if (!this.stores.has(one.store)) beginUse(one.store, one.store.isOpen !== true)
       this.stores.set(one.store, one)
       const { coordinator } = one
-      if (!this.coordinators.has(coordinator)) beginUse(coordinator, coordinator.status.status === 'idle')
+      if (!this.coordinators.has(coordinator)) beginUse(coordinator, isIdle(coordinator))
       this.coordinators.set(coordinator, one)
     }
   }

@@ -28,12 +28,13 @@ import { openHealthRoutes } from './health/health-routes.js'
 import { FrontDoor } from './http/front-door.js'
 import { BotLifecycle } from './bot-lifecycle.js'
 import { LeaderJobs } from './schedule/leader-jobs.js'
+import { ShutdownEndModule } from './shutdown-end.js'
 import { ShutdownHooks } from './shutdown-hooks.js'
 
 const HOOKS_GRACE_MS = 1000
 
 @Module({
-  imports: [DiscoveryModule],
+  imports: [DiscoveryModule, ShutdownEndModule],
   providers: [
     BotRegistry,
     BotLifecycle,

@@ -4,11 +4,13 @@ import {
   Inject,
   Injectable,
   Module,
+  type ModuleMetadata,
   type OnApplicationBootstrap,
   type OnApplicationShutdown,
   type OnModuleDestroy,
 } from '@nestjs/common'
 import { NestFactory } from '@nestjs/core'
+import { Test } from '@nestjs/testing'
 import { ConfigError, MemoryStore, type MessageContext } from '@botmesh/core'
 import { MemoryCoordinationHub, MemoryCoordinator } from '@botmesh/core/testing'
 import { BotmeshModule, OnMessage } from '../src/index.js'
@@ -131,6 +133,91 @@ describe('N5: order', () => {
       }),
     ).rejects.toThrow('bad token')
     expect(good.state.status).toBe('closed')
+  })
+})
+
+describe('N5: an application that is closed while it starts', () => {
+  const REFUSED = { code: 'COORDINATION_UNAVAILABLE', details: { why: 'stopped' } }
+  const never = () => new Promise<void>(() => undefined)
+
+  /** Notes its hooks; `ready` is what its bootstrap waits for. */
+  function observer(ready: () => Promise<void>) {
+    const order: string[] = []
+    @Injectable()
+    class Database implements OnApplicationBootstrap, OnModuleDestroy, OnApplicationShutdown {
+      async onApplicationBootstrap() {
+        await ready()
+        order.push('bootstrapped')
+      }
+      onModuleDestroy() {
+        order.push('closing')
+      }
+      async onApplicationShutdown() {
+        await new Promise((resolve) => setImmediate(resolve))
+        order.push('closed')
+      }
+    }
+    @Module({ providers: [Database] })
+    class DatabaseModule {}
+    return { order, DatabaseModule }
+  }
+
+  async function create(module: ModuleMetadata) {
+    const testing = await Test.createTestingModule(module).setLogger(new TestLogger()).compile()
+    return testing.createNestApplication({ logger: new TestLogger() })
+  }
+
+  it('gives up a start that nobody answers, at once; init() rejects when all hooks have run, and nothing is left', async () => {
+    let [begun, closed] = [false, false]
+    class Silent extends MemoryStore {
+      open(): Promise<void> {
+        begun = true
+        return never()
+      }
+      async close(): Promise<void> {
+        closed = true
+      }
+    }
+    const { order, DatabaseModule } = observer(() => Promise.resolve())
+    const [provider, other] = [new TestProvider(), new TestProvider({ account: 'other' })]
+    const store = new Silent()
+    const coordination = { coordinator: store.coordinator() }
+    const app = await create({
+      imports: [
+        BotmeshModule.forRoot({ provider, store, coordination }),
+        BotmeshModule.forRoot({ name: 'other', provider: other }),
+        DatabaseModule,
+      ],
+    })
+    const refused = expect(
+      app.init().catch((error: unknown) => {
+        order.push('init rejects')
+        throw error
+      }),
+    ).rejects.toMatchObject(REFUSED)
+    await until(() => begun && other.state.status === 'open')
+    const began = performance.now()
+    await app.close()
+    expect(performance.now() - began).toBeLessThan(1000)
+    await refused
+    expect(order).toEqual(['bootstrapped', 'closing', 'closed', 'init rejects'])
+    expect(other.state.status).toBe('closed')
+    expect(closed).toBe(true)
+    expect(coordination.coordinator.status.status).toMatch(/idle|stopped/)
+  })
+
+  it('does not start its bots any more if it is closed before their turn', async () => {
+    let go: (() => void) | undefined
+    const { order, DatabaseModule } = observer(() => new Promise((resolve) => (go = resolve)))
+    const provider = new TestProvider()
+    const app = await create({ imports: [BotmeshModule.forRoot({ provider }), DatabaseModule] })
+    const refused = expect(app.init()).rejects.toMatchObject(REFUSED)
+    await until(() => go !== undefined)
+    await app.close()
+    go?.()
+    await refused
+    expect(order).toEqual(['closing', 'closed', 'bootstrapped'])
+    expect(provider.starts).toBe(0)
   })
 })
 

@@ -20,7 +20,7 @@ export interface WebchatOptions {
    * Signs the visitors' ids; the same on every replica, at least 16 characters. An array rotates it: the first
    * signs, all are accepted. Default: random, which no other replica and no restart recognises (a warning says so).
    */
-  secret?: string | string[]
+  secret?: string | string[] | undefined
   /** Heading of the page. Default `'Chat'`. */
   title?: string
   /**

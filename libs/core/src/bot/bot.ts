@@ -1,6 +1,5 @@
 /** The public face of a bot (B2). Wiring only: messages are handled in runtime/, answered in router.ts. */
 import type { Coordinator, Duration } from '../contracts/coordinator.js'
-import { CoordinationUnavailableError } from '../contracts/errors.js'
 import type { Outgoing, Sent } from '../contracts/message.js'
 import type { Provider, WebhookRequest, WebhookResponse } from '../contracts/provider.js'
 import type { Store } from '../contracts/store.js'
@@ -36,7 +35,14 @@ import type {
 } from './face.js'
 import { JournalDeadLetters } from './dead-letters.js'
 import { healthOf } from './health.js'
-import { noteDrained, noteServing, notRunning } from './life-notes.js'
+import {
+  noteDrained,
+  noteDraining,
+  noteNeverStarted,
+  noteServing,
+  notRunning,
+  stoppedAtStart,
+} from './life-notes.js'
 import { resolveOptions, type ResolvedOptions } from './options.js'
 import { Readiness } from './readiness.js'
 import { Router } from './router.js'
@@ -58,6 +64,8 @@ export class Bot {
   private running: RunningBot | null = null
   private status: BotStatus = 'idle'
   private starting: Promise<void> | null = null
+  /** Of the last start: a stop aborts it. */
+  private attempt = new AbortController()
   private stopping: Promise<void> | null = null
 
   /** @throws ConfigError that names the option, the value given and what is accepted. */
@@ -94,18 +102,20 @@ export class Bot {
   /**
    * Freezes all definitions, connects store, coordinator and transport, and begins to take messages. On a standby it
    * resolves too. Idempotent.
-   * @throws ConfigError for what can never work; CoordinationUnavailableError if the backend stays unreachable.
+   * @throws ConfigError for what can never work; CoordinationUnavailableError if the backend stays unreachable, or
+   * (`stopped`) at once if the bot is stopped before it has started.
    */
   start(): Promise<void> {
     if (this.status === 'starting' || this.status === 'running') return this.starting ?? Promise.resolve()
     this.status = 'starting'
-    this.starting = this.begin()
+    this.attempt = new AbortController()
+    this.starting = this.begin(this.attempt.signal)
     return this.starting
   }
 
   /**
    * Takes no more messages, lets what runs finish or suspends it, disconnects, resigns and releases, within
-   * `drainMs`. The next replica takes over at once. Idempotent; never rejects.
+   * `drainMs`. The next replica takes over at once. A start under way is given up at once. Idempotent; never rejects.
    */
   stop(): Promise<void> {
     if (this.status === 'idle' || this.status === 'stopped') {
@@ -235,48 +245,53 @@ export class Bot {
     return this.tasks.add(cron(expression, timeZone), options, fn)
   }
 
-  private async begin(): Promise<void> {
+  private async begin(signal: AbortSignal): Promise<void> {
     const { options, registry, router, events } = this
+    let running: RunningBot | null = null
     try {
       if (this.stopping !== null) await this.stopping
-      if (!this.stillWanted()) throw new CoordinationUnavailableError('stopped')
+      signal.throwIfAborted()
       registry.freeze()
       router.freeze()
       const converses = this.userUse.flows > 0
       const usesUser = options.userState === 'always' || this.userUse.found(router, options)
-      const running = new RunningBot(options, { registry, router, converses, usesUser }, events, () =>
+      running = new RunningBot(options, { registry, router, converses, usesUser }, events, () =>
         this.readiness.follow(this.running?.session),
       )
       this.running = running
       this.readiness.begin(() => noteServing(options))
-      await running.start()
-      // Stopped meanwhile, and the stop did not wait any longer.
-      if (this.running !== running) return void (await running.stop(Promise.resolve()))
-      if (!this.stillWanted()) return // The stop that waits for this ends it.
-      this.status = 'running'
-      this.tasks.start()
-      this.readiness.follow(running.session)
+      await running.start(signal, ({ session }) => {
+        this.status = 'running'
+        this.tasks.start()
+        this.readiness.follow(session)
+      })
     } catch (error) {
-      this.running = null
-      if (this.status === 'starting') this.status = 'idle'
+      // A stop that did not wait for this any longer may have been followed by another start.
+      if (this.running === running) this.running = null
+      if (!signal.aborted) this.status = 'idle'
       throw error
     }
   }
 
-  /** False if a stop was asked for while a start waited for something. */
-  private stillWanted(): boolean {
-    return this.status === 'starting'
-  }
-
   private async end(): Promise<void> {
+    const { options, running } = this
+    const { clock, drainMs } = options
     const starting = this.status === 'starting' ? this.starting : null
     this.status = 'stopping'
-    const { clock, drainMs } = this.options
     const since = clock.monotonic()
-    const begun = starting?.catch(() => undefined) ?? Promise.resolve()
-    if (!(await within(clock, drainMs, begun))) this.running = null
-    const drained = await this.running?.stop(this.tasks.stop())
-    if (drained !== undefined) noteDrained(this.options, drained, since)
+    if (starting !== null) {
+      this.attempt.abort(stoppedAtStart(options.name))
+      // It undoes what it has begun.
+      await within(
+        clock,
+        drainMs,
+        starting.catch(() => undefined),
+      )
+      noteNeverStarted(options, since)
+    } else if (running !== null) {
+      noteDraining(options, running.inbox.inFlight)
+      noteDrained(options, await running.stop(this.tasks.stop()), since)
+    }
     this.running = null
     // A start may wait for this to be over.
     if (this.status === 'stopping') this.status = 'stopped'

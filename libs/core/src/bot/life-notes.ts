@@ -1,4 +1,7 @@
-/** What a bot says of its own life: that it serves, stands by, has drained or not (one line of the log each), or does not run. */
+/**
+ * What a bot says of its own life: that it serves, stands by, drains, has drained or not (one line of the log each), or
+ * does not run.
+ */
 import { CoordinationUnavailableError } from '../contracts/errors.js'
 import type { Drained } from '../runtime/drain.js'
 import type { BotStatus } from './face.js'
@@ -18,18 +21,34 @@ function note(
   logger[level]({ bot: name, ...replica, provider: provider.id, ...more }, message)
 }
 
+/** How it takes part: what an operator compares between replicas. */
+function part({ coordinator, exclusive }: ResolvedOptions): object {
+  const coordinated = coordinator !== null
+  return { exclusive, coordinated, ...(coordinated ? { incarnation: coordinator.incarnation } : {}) }
+}
+
 /** Its transport is connected. */
-export const noteServing = (options: ResolvedOptions): void => note(options, 'the bot serves')
+export const noteServing = (options: ResolvedOptions): void => note(options, 'the bot serves', part(options))
 
 export const noteStandby = (options: ResolvedOptions): void =>
-  note(options, 'the bot stands by: its transport is connected on another replica')
+  note(options, 'the bot stands by: its transport is connected on another replica', part(options))
+
+/** @param inFlight messages that are being handled or wait. */
+export const noteDraining = (options: ResolvedOptions, inFlight: number): void =>
+  note(options, 'the bot drains', { inFlight, drainMs: options.drainMs })
+
+/** @param since monotonic time at which it began to stop. */
+export const noteNeverStarted = (options: ResolvedOptions, since: number): void =>
+  note(options, 'the bot was stopped before it had started', { ms: msSince(options, since) })
+
+const msSince = ({ clock }: ResolvedOptions, since: number): number => Math.round(clock.monotonic() - since)
 
 /**
  * A stop that ran out of time is a warning: whoever waits for the drain would else take cut work for finished.
  * @param since monotonic time at which it began to stop.
  */
 export function noteDrained(options: ResolvedOptions, drained: Drained, since: number): void {
-  const ms = Math.round(options.clock.monotonic() - since)
+  const ms = msSince(options, since)
   const { finished, cut, disconnected } = drained
   if (finished && disconnected) return note(options, 'the bot has drained', { ms })
   const chats = cut.slice(0, NAMED_CHATS)
@@ -39,6 +58,13 @@ export function noteDrained(options: ResolvedOptions, drained: Drained, since: n
     { ms, finished, disconnected, cut: cut.length, ...(chats.length === 0 ? {} : { chats }) },
     'warn',
   )
+}
+
+/** What a start rejects with that a stop has overtaken. */
+export function stoppedAtStart(bot: string): CoordinationUnavailableError {
+  return new CoordinationUnavailableError('stopped', {
+    text: `Bot "${bot}" was stopped before it had started.`,
+  })
 }
 
 /** For a call that needs a running bot. */

@@ -11,18 +11,18 @@ import { JournalSweep } from '../runtime/journal-sweep.js'
 import { localTurn } from '../runtime/local-turn.js'
 import { ProviderSession } from '../runtime/provider-session.js'
 import { SendGate } from '../runtime/send-gate.js'
-import { beginUse } from '../runtime/shared-use.js'
 import { SpanFactory } from '../runtime/span-factory.js'
 import type { Span } from '../runtime/span.js'
 import { TurnRunner } from '../runtime/turn-runner.js'
-import { within } from '../runtime/within.js'
+import { unlessAborted } from '../runtime/within.js'
 import { Dispatcher, userIdOf } from './dispatcher.js'
 import type { EventHub } from './events.js'
 import { letGo } from './let-go.js'
-import { noteStandby } from './life-notes.js'
+import { noteDrained, noteStandby } from './life-notes.js'
 import type { ResolvedOptions } from './options.js'
 import type { Router } from './router.js'
-import { openPatiently, warnAtStart } from './start-warnings.js'
+import { warnAtStart } from './start-warnings.js'
+import { takeHold } from './take-hold.js'
 import { TextCatalogue } from './texts.js'
 
 export interface Definitions {
@@ -68,24 +68,25 @@ export class RunningBot {
     this.sweep = this.makeSweep()
   }
 
-  /** Connects store and coordinator, then the transport or the candidacy. If it fails it undoes itself, within `drainMs`. */
-  async start(): Promise<void> {
-    const { store, coordinator, logger, clock, drainMs } = this.options
-    store.useLogger?.(logger)
-    coordinator?.useLogger?.(logger)
-    beginUse(store, store.isOpen !== true)
-    if (coordinator !== null) beginUse(coordinator, coordinator.status.status === 'idle')
+  /**
+   * Connects store and coordinator, then the transport or the candidacy. If it fails, or `signal` aborts it, it undoes
+   * itself first, as `stop` does. @throws what failed; the signal's reason
+   * @param begun called once nothing can abort it any more.
+   */
+  async start(signal: AbortSignal, begun: (bot: this) => void): Promise<void> {
+    const { coordinator, clock } = this.options
     try {
-      await openPatiently(this.options, `${store.kind} store`, () => store.open?.())
-      if (coordinator !== null) await openPatiently(this.options, 'coordinator', () => coordinator.start())
+      await takeHold(this.options, signal)
       warnAtStart(this.options)
       if (coordinator !== null) this.unsubscribe = coordinator.onLost((lost) => this.turnLost(lost))
-      await this.session.start()
+      await unlessAborted(signal, this.session.start())
+      signal.throwIfAborted()
       this.sweep?.start()
+      begun(this)
     } catch (error) {
-      this.inbox.close()
-      const disconnected = await within(clock, drainMs, this.session.stop())
-      await this.release(disconnected || this.session.role !== 'leader')
+      const since = clock.monotonic()
+      const drained = await this.stop(Promise.resolve())
+      if (!drained.finished || !drained.disconnected) noteDrained(this.options, drained, since)
       throw error
     }
   }

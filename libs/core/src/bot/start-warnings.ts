@@ -35,24 +35,3 @@ export function warnAtStart(options: ResolvedOptions): void {
     `The ${store.kind} store has no fenced state: messages are deduplicated per process only, and interrupted conversations leave no marker.`,
   )
 }
-
-const PATIENCE_MS = 3000
-
-/** Opens what a bot needs. An address that nobody answers at is tried for a while: after three seconds that is said. */
-export async function openPatiently(
-  { clock, logger, name }: ResolvedOptions,
-  what: string,
-  open: () => Promise<void> | undefined,
-): Promise<void> {
-  const late = () =>
-    logger.warn(
-      { bot: name },
-      `The ${what} does not answer yet: is its address right, and does it run? Still trying.`,
-    )
-  const timer = clock.setTimeout(late, PATIENCE_MS, { background: true })
-  try {
-    await open()
-  } finally {
-    timer.cancel()
-  }
-}

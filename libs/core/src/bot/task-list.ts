@@ -6,7 +6,7 @@ import type { Logger } from '../contracts/logger.js'
 import type { Store } from '../contracts/store.js'
 import { describeValue } from '../kernel/duration.js'
 import { runInScope } from '../runtime/act-scope.js'
-import { beginUse, endUse } from '../runtime/shared-use.js'
+import { beginUse, endUse, isIdle } from '../runtime/shared-use.js'
 import type { Occurrences } from '../scheduler/occurrences.js'
 import { checkTaskOptions, resolvePolicy, type ResolvedScheduler } from '../scheduler/options.js'
 import { Scheduler } from '../scheduler/scheduler.js'
@@ -63,7 +63,7 @@ export class TaskList {
     this.stopped = new AbortController()
     for (const task of this.plain) task.start()
     const own = this.ownCoordinator
-    if (own !== null) beginUse(own, own.status.status === 'idle')
+    if (own !== null) beginUse(own, isIdle(own))
     this.scheduler?.start()
   }
 

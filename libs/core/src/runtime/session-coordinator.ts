@@ -116,6 +116,7 @@ export class SessionCoordinator extends Coordinator {
   async start(): Promise<void> {
     this.stopped = false
     await Promise.all([...this.shards.values()].map((shard) => shard.reopen()))
+    if (this.stopped) throw new CoordinationUnavailableError('stopped')
     await this.shardAt(0).start(this.startTimeoutMs)
   }
 
@@ -191,27 +192,27 @@ class SessionTurnQueue extends TurnQueue {
 
   take(key: string, options: TakeOptions = {}): Promise<Turn | 'duplicate'> {
     // On the path of every message: no more promises than needed.
-    const request = toRequest(key, options)
-    if (request instanceof ConfigError) return Promise.reject(request)
+    let request: TicketRequest
+    try {
+      request = toRequest(key, options)
+    } catch (error) {
+      return Promise.reject(error)
+    }
     // `taken` answers `onlyIfFree` alone, which is never asked here.
     return this.takeTicket(request) as Promise<Turn | 'duplicate'>
   }
 }
 
-function toRequest(key: string, options: TakeOptions): TicketRequest | ConfigError {
+/** @throws ConfigError */
+function toRequest(key: string, options: TakeOptions): TicketRequest {
   const { waitMs, dedupeId, signal, read, arrival, onTicket } = options
-  try {
-    requireText('key', key)
-    if (key.startsWith(LEAD_PREFIX)) {
-      return new ConfigError(`A chat key cannot begin with "${LEAD_PREFIX}": those are leaderships.`, {
-        option: 'key',
-        value: key,
-      })
-    }
-    const wait = waitMs === undefined ? DEFAULT_WAIT_MS : parseDuration('waitMs', waitMs)
-    return { key, waitMs: wait, dedupeId, signal, read, arrival, onTicket }
-  } catch (error) {
-    if (error instanceof ConfigError) return error
-    throw error
+  requireText('key', key)
+  if (key.startsWith(LEAD_PREFIX)) {
+    throw new ConfigError(`A chat key cannot begin with "${LEAD_PREFIX}": those are leaderships.`, {
+      option: 'key',
+      value: key,
+    })
   }
+  const wait = waitMs === undefined ? DEFAULT_WAIT_MS : parseDuration('waitMs', waitMs)
+  return { key, waitMs: wait, dedupeId, signal, read, arrival, onTicket }
 }

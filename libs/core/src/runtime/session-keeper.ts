@@ -118,16 +118,16 @@ export class SessionKeeper {
    * True while this session may act (I7). Looks at the clock, so that a process which was frozen finds out before
    * its timers do.
    */
-  trusted(session: Session): boolean {
+  trusted(session: Session, now = this.context.clock.monotonic()): boolean {
     if (session !== this.session) return false
-    if (isTrusted(session.term, this.context.clock.monotonic())) return true
+    if (isTrusted(session.term, now)) return true
     this.lose('frozen')
     return false
   }
 
   /** Enough life left to hand a fresh turn to the application: two thirds of a lease. */
-  enoughToHandOver(session: Session): boolean {
-    return this.trusted(session) && enoughToHandOver(session.term, this.context.clock.monotonic())
+  enoughToHandOver(session: Session, now = this.context.clock.monotonic()): boolean {
+    return this.trusted(session, now) && enoughToHandOver(session.term, now)
   }
 
   /** Renews now. Resolves when the attempt is over, whatever came of it; never rejects. */
@@ -210,7 +210,7 @@ export class SessionKeeper {
     this.backoff.reset()
     this.armBeat(renewEveryMs(leaseMs))
     this.armTrust()
-    this.context.logger.debug({ session: name }, 'session begun')
+    this.context.logger.info({ session: name, replica: replicaId }, 'session begun')
     this.host.opened(session)
     return true
   }

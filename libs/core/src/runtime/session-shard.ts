@@ -30,6 +30,8 @@ export class SessionShard {
   private readonly turns: ShardTurns
   private readonly starting = new Set<Waiter>()
   private stopping: Promise<void> | null = null
+  /** Counts stops: a start that one has overtaken gives up. */
+  private stops = 0
 
   constructor(private readonly options: ShardOptions) {
     const context: BackendContext = { ...options.context, listener: this.listener() }
@@ -56,10 +58,9 @@ export class SessionShard {
     return this.turns.take(request)
   }
 
-  /** Resolves when a session is live. @throws ConfigError; CoordinationUnavailableError after `timeoutMs`. */
+  /** Resolves when a session is live. @throws ConfigError; CoordinationUnavailableError after `timeoutMs`, or `stopped`. */
   async start(timeoutMs: number): Promise<void> {
-    await this.stopping
-    this.turns.begin()
+    await this.reopen()
     if (this.keeper.current) return
     await new Promise<void>((resolve, reject) => {
       const waiter: Waiter = {
@@ -77,9 +78,11 @@ export class SessionShard {
     })
   }
 
-  /** After a stop: takes are accepted again, and begin a session. */
+  /** After a stop: takes are accepted again, and begin a session. @throws CoordinationUnavailableError, `stopped` */
   async reopen(): Promise<void> {
+    const { stops } = this
     await this.stopping
+    if (stops !== this.stops) throw new CoordinationUnavailableError('stopped')
     this.turns.begin()
   }
 
@@ -91,6 +94,7 @@ export class SessionShard {
 
   /** `silent`: as if the process had died: nothing is released, nobody is told. */
   stop(options: { silent: boolean } = { silent: false }): Promise<void> {
+    this.stops += 1
     this.stopping ??= this.stopOnce(options.silent).finally(() => {
       this.stopping = null
     })

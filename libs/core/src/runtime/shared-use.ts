@@ -2,6 +2,8 @@
  * Several bots may share one coordinator or store: it is counted, and the last bot that stops ends it, if a bot had
  * begun it. What the application began itself stays its own.
  */
+import type { Coordinator } from '../contracts/coordinator.js'
+
 interface Use {
   users: number
   begunHere: boolean
@@ -14,6 +16,16 @@ export function beginUse(resource: object, idle: boolean): void {
   const use = uses.get(resource)
   if (use === undefined) uses.set(resource, { users: 1, begunHere: idle })
   else use.users++
+}
+
+/** Nobody has begun this coordinator, or whoever had has stopped it again: it is for its next user to stop. */
+export function isIdle({ status: { status } }: Coordinator): boolean {
+  return status === 'idle' || status === 'stopped'
+}
+
+/** True while somebody uses `resource`. */
+export function isInUse(resource: object): boolean {
+  return uses.has(resource)
 }
 
 /** @returns true if the caller is the last user and must end `resource`. */

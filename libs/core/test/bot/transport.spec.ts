@@ -208,18 +208,20 @@ describe('a transport without coordination', () => {
   it('N5: a stop does not wait for a start that hangs; what it begins later is ended too', async () => {
     mesh = new Mesh(echo)
     const provider = new FakeProvider()
-    let opened: () => void = () => undefined
-    const open = () => new Promise<void>((resolve) => (opened = resolve))
-    const store = Object.assign(Object.create(mesh.store) as typeof mesh.store, { open })
+    let connect: () => void = () => undefined
+    const start = provider.start.bind(provider)
+    provider.start = async (...args) => {
+      await new Promise<void>((resolve) => (connect = resolve))
+      await start(...args)
+    }
     const { Bot: Make } = await import('../../src/index.js')
-    const bot = new Make({ provider, store, clock: mesh.clock, drainMs: '2s' })
-    const starting = bot.start()
-    const stopping = bot.stop()
-    await mesh.clock.advance(2000)
-    await stopping
+    const bot = new Make({ provider, clock: mesh.clock, drainMs: '2s' })
+    const refused = expect(bot.start()).rejects.toMatchObject({ details: { why: 'stopped' } })
+    await mesh.settle()
+    await Promise.all([bot.stop(), refused])
     expect(bot.health().status).toBe('stopped')
-    opened()
-    await mesh.run(starting)
+    connect()
+    await mesh.settle()
     expect(provider.started).toBe(false)
     expect(mesh.clock.timers).toBe(0)
   })
