@@ -68,6 +68,8 @@ interface Asking {
 class LockBatch {
   private args: string[] = []
   private asking: Asking[] = []
+  /** The store's, when the first of these was asked for. */
+  private closings = 0
   private readonly pace = new CallPace()
   private readonly lost = (error: unknown): never => {
     this.pace.ended()
@@ -83,7 +85,7 @@ class LockBatch {
       if (asking.length === 1) first.answered(reply)
       else for (const [n, one] of asking.entries()) one.answered((reply as unknown[])[n])
     }
-    this.send(args, asking.length, answered).catch((error: unknown) => {
+    this.send(args, asking.length, answered, this.closings).catch((error: unknown) => {
       for (const one of asking) one.failed(error)
     })
   }
@@ -95,15 +97,18 @@ class LockBatch {
     if (this.pace.atOnce && this.asking.length === 0) return this.send(entry, 1, read)
     return new Promise((resolve, failed) => {
       if (this.asking.length >= MOST_ENTRIES) this.flush()
-      if (this.asking.length === 0) atEndOfTick(this.flush)
+      if (this.asking.length === 0) {
+        this.closings = this.calls.closings
+        atEndOfTick(this.flush)
+      }
       this.args.push(...entry)
       this.asking.push({ answered: (reply) => resolve(read(reply)), failed })
     })
   }
 
   /** As few promises as there can be: alone, a lock is as fast as what it takes to ask for it. */
-  private send<T>(args: string[], entries: number, read: Read<T>): Promise<T> {
-    const asked = this.calls.ask('lock', this.calls.options.keys.lockFence, args)
+  private send<T>(args: string[], entries: number, read: Read<T>, closings?: number): Promise<T> {
+    const asked = this.calls.ask('lock', this.calls.options.keys.lockFence, args, closings)
     this.pace.began(entries)
     return asked.then((reply) => {
       this.pace.ended()

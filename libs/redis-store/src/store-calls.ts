@@ -30,6 +30,8 @@ export class StoreCalls {
   private readonly batches: BatchQueue
   private opening: Opening | null = null
   private opened = false
+  /** Counts closings: what was asked for before one is not sent after it. */
+  closings = 0
 
   constructor(readonly options: StoreCallsOptions) {
     const { place, keys, patch, waitingPerChat, idsPerChat } = options
@@ -79,6 +81,7 @@ export class StoreCalls {
   /** Calls and an opening under way reject; a later call opens again. */
   close(): void {
     this.opened = false
+    this.closings += 1
     this.opening?.end()
     this.opening = null
     this.link.close()
@@ -101,8 +104,15 @@ export class StoreCalls {
     })
   }
 
-  /** As `script`, but rejects with what the line or the opening says: `failure` makes of it what a store throws. */
-  ask(name: PlainScript, key: string, args: readonly string[]): Promise<unknown> {
+  /**
+   * As `script`, but rejects with what the line or the opening says: `failure` makes of it what a store throws.
+   * @param closings how often the store had been closed when this was asked for.
+   */
+  ask(name: PlainScript, key: string, args: readonly string[], closings = this.closings): Promise<unknown> {
+    if (closings !== this.closings) {
+      const details = { store: 'redis', operation: name }
+      return Promise.reject(new StoreError(`The store was closed before "${name}" was sent.`, details))
+    }
     if (!this.opened) return this.open().then(() => this.ask(name, key, args))
     try {
       const script = plainScript(name, this.options.place.sharded)

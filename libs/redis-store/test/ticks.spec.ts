@@ -57,4 +57,16 @@ describe('calls of one tick', () => {
       await store.close()
     }
   })
+
+  it('S2: what was asked for in the tick in which the store is closed is refused, and does not open it again', async () => {
+    const store = new RedisStore({ url: server.url, prefix: 'ticks' })
+    await store.open()
+    const [lock] = await inOneTick<unknown>([
+      () => store.acquireLockFenced('k', 10_000).catch((error: unknown) => error),
+      () => store.close(),
+    ])
+    expect(lock).toMatchObject({ code: 'STORE', message: expect.stringContaining('closed') })
+    expect(store.isOpen).toBe(false)
+    expect(await server.admin.exists('ticks:{0}:lock:lock:k')).toBe(0)
+  })
 })

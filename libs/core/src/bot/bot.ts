@@ -12,7 +12,6 @@ import {
 } from '../conversation/index.js'
 import { parseDuration } from '../kernel/duration.js'
 import { MemoryStore } from '../memory/index.js'
-import { within } from '../runtime/within.js'
 import { currentScope, guardOf } from '../runtime/act-scope.js'
 import { webhookAnswer } from '../runtime/webhook-request.js'
 import { cron, interval } from '../scheduler/occurrences.js'
@@ -266,7 +265,7 @@ export class Bot {
         this.readiness.follow(session)
       })
     } catch (error) {
-      // A stop that did not wait for this any longer may have been followed by another start.
+      if (this.status === 'running') await this.tasks.stop()
       if (this.running === running) this.running = null
       if (!signal.aborted) this.status = 'idle'
       throw error
@@ -275,18 +274,13 @@ export class Bot {
 
   private async end(): Promise<void> {
     const { options, running } = this
-    const { clock, drainMs } = options
     const starting = this.status === 'starting' ? this.starting : null
     this.status = 'stopping'
-    const since = clock.monotonic()
+    const since = options.clock.monotonic()
     if (starting !== null) {
       this.attempt.abort(stoppedAtStart(options.name))
-      // It undoes what it has begun.
-      await within(
-        clock,
-        drainMs,
-        starting.catch(() => undefined),
-      )
+      // It undoes what it has begun, within `drainMs` as any stop.
+      await starting.catch(() => undefined)
       noteNeverStarted(options, since)
     } else if (running !== null) {
       noteDraining(options, running.inbox.inFlight)

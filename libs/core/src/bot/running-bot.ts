@@ -22,7 +22,7 @@ import { noteDrained, noteStandby } from './life-notes.js'
 import type { ResolvedOptions } from './options.js'
 import type { Router } from './router.js'
 import { warnAtStart } from './start-warnings.js'
-import { takeHold } from './take-hold.js'
+import { openHeld, takeHold } from './take-hold.js'
 import { TextCatalogue } from './texts.js'
 
 export interface Definitions {
@@ -75,8 +75,9 @@ export class RunningBot {
    */
   async start(signal: AbortSignal, begun: (bot: this) => void): Promise<void> {
     const { coordinator, clock } = this.options
+    const held = takeHold(this.options)
     try {
-      await takeHold(this.options, signal)
+      await openHeld(this.options, held, signal)
       warnAtStart(this.options)
       if (coordinator !== null) this.unsubscribe = coordinator.onLost((lost) => this.turnLost(lost))
       await unlessAborted(signal, this.session.start())

@@ -8,7 +8,7 @@ import { beginUse, isIdle, isInUse } from '../runtime/shared-use.js'
 import { unlessAborted } from '../runtime/within.js'
 import type { ResolvedOptions } from './options.js'
 
-interface Held {
+export interface Held {
   /** For the log. */
   what: string
   resource: object
@@ -20,8 +20,8 @@ interface Held {
 
 const PATIENCE_MS = 3000
 
-/** @throws the signal's reason once it aborts; else what store and coordinator throw when they cannot be opened. */
-export async function takeHold(options: ResolvedOptions, signal: AbortSignal): Promise<void> {
+/** Counts as a user of store and coordinator from now on. @throws only if nothing is held of either. */
+export function takeHold(options: ResolvedOptions): readonly Held[] {
   const { store, coordinator, logger } = options
   store.useLogger?.(logger)
   coordinator?.useLogger?.(logger)
@@ -36,6 +36,15 @@ export async function takeHold(options: ResolvedOptions, signal: AbortSignal): P
     ...(coordinator === null ? [] : [heldCoordinator(coordinator)]),
   ]
   for (const { resource, idle } of all) beginUse(resource, idle)
+  return all
+}
+
+/** @throws the signal's reason once it aborts; else what store and coordinator throw when they cannot be opened. */
+export async function openHeld(
+  options: ResolvedOptions,
+  all: readonly Held[],
+  signal: AbortSignal,
+): Promise<void> {
   for (const one of all) await openPatiently(options, one, signal)
 }
 

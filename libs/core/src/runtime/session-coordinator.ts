@@ -78,6 +78,9 @@ export class SessionCoordinator extends Coordinator {
   /** Where there are several shards. */
   private readonly names: ShardNames | null
   private stopped = false
+  private stopping: Promise<void> | null = null
+  /** Counts stops: a start that one has overtaken gives up. */
+  private stops = 0
 
   constructor(private readonly options: SessionCoordinatorOptions) {
     super()
@@ -114,9 +117,12 @@ export class SessionCoordinator extends Coordinator {
   }
 
   async start(): Promise<void> {
+    const { stops } = this
+    await this.stopping
+    if (stops !== this.stops) throw new CoordinationUnavailableError('stopped')
     this.stopped = false
     await Promise.all([...this.shards.values()].map((shard) => shard.reopen()))
-    if (this.stopped) throw new CoordinationUnavailableError('stopped')
+    if (stops !== this.stops) throw new CoordinationUnavailableError('stopped')
     await this.shardAt(0).start(this.startTimeoutMs)
   }
 
@@ -124,8 +130,16 @@ export class SessionCoordinator extends Coordinator {
     return tryLead(this.electionHost(), requireText('name', name))
   }
 
-  async stop(): Promise<void> {
+  stop(): Promise<void> {
+    this.stops += 1
     this.stopped = true
+    this.stopping ??= this.stopOnce().finally(() => {
+      this.stopping = null
+    })
+    return this.stopping
+  }
+
+  private async stopOnce(): Promise<void> {
     await this.elections.stop()
     await Promise.all([...this.shards.values()].map((shard) => shard.stop()))
     this.names?.renew()

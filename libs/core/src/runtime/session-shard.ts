@@ -60,7 +60,9 @@ export class SessionShard {
 
   /** Resolves when a session is live. @throws ConfigError; CoordinationUnavailableError after `timeoutMs`, or `stopped`. */
   async start(timeoutMs: number): Promise<void> {
+    const { stops } = this
     await this.reopen()
+    if (stops !== this.stops) throw new CoordinationUnavailableError('stopped')
     if (this.keeper.current) return
     await new Promise<void>((resolve, reject) => {
       const waiter: Waiter = {

@@ -133,6 +133,62 @@ describe('N5: a stop at any moment of a start', () => {
   })
 })
 
+describe('N5: a coordinator that is started, stopped and started', () => {
+  it('is live: the first start rejects as stopped at once, the last word counts', async () => {
+    for (let ticks = 0; ticks < 20; ticks++) {
+      const clock = new ManualClock()
+      const coordinator = new MemoryStore({ clock }).coordinator({ clock })
+      const first = coordinator.start().then(
+        () => 'started',
+        (error: unknown) => error,
+      )
+      for (let n = 0; n < ticks; n++) await Promise.resolve()
+      const stopped = coordinator.stop()
+      const before = clock.monotonic()
+      await Promise.all([stopped, coordinator.start()])
+      if ((await first) !== 'started') expect(await first).toMatchObject(STOPPED)
+      expect({ ticks, ms: clock.monotonic() - before, status: coordinator.status.status }).toEqual({
+        ...{ ticks, ms: 0, status: 'live' },
+      })
+      expect(await coordinator.turns.take('k')).toHaveProperty('fence')
+      await coordinator.stop()
+      expect(clock.timers).toBe(0)
+    }
+  })
+
+  it('is stopped, if it is stopped once more meanwhile', async () => {
+    const coordinator = new MemoryStore().coordinator()
+    const first = expect(coordinator.start()).rejects.toMatchObject(STOPPED)
+    const stopped = coordinator.stop()
+    const second = expect(coordinator.start()).rejects.toMatchObject(STOPPED)
+    await Promise.all([first, stopped, second, coordinator.stop()])
+    expect(['idle', 'stopped']).toContain(coordinator.status.status)
+  })
+})
+
+describe('N5: a stop during a start whose transport hangs in both', () => {
+  it('is over when coordinator and store have been let go of, within drainMs', async () => {
+    const clock = new ManualClock()
+    const closed: string[] = []
+    const store = Object.assign(new MemoryStore({ clock }), {
+      close: async () => void closed.push('store'),
+    })
+    const coordinator = store.coordinator({ clock })
+    const provider = new FakeProvider()
+    const never = () => new Promise<void>(() => undefined)
+    Object.assign(provider, { start: never, stop: never })
+    const config = { provider, store, coordination: { coordinator }, clock, logger: silentLogger }
+    const bot = new Bot({ ...config, drainMs: 3000 })
+    const refused = expect(bot.start()).rejects.toMatchObject(STOPPED)
+    await clock.settle()
+    let atTheEnd: unknown
+    const stopped = bot.stop().then(() => (atTheEnd = [coordinator.status.status, ...closed]))
+    await clock.advance(3000)
+    await Promise.all([refused, stopped])
+    expect(atTheEnd).toEqual(['stopped', 'store'])
+  })
+})
+
 describe('N5: what several bots share', () => {
   it('a bot that is stopped while it starts leaves the store to the other one, which starts', async () => {
     const clock = new ManualClock()
