@@ -1,6 +1,6 @@
 /** One replica as a process: with REDIS_URL it is one of several, without it stands alone. */
 import { createServer } from 'node:http'
-import type { BotConfig } from '@botmesh/core'
+import { CoordinationUnavailableError, type BotConfig } from '@botmesh/core'
 import { RedisStore } from '@botmesh/redis-store'
 import { WebchatProvider } from '@botmesh/webchat'
 import { createBot } from './bot.js'
@@ -15,15 +15,21 @@ const bot = createBot({ provider: chat, ...shared() })
 const server = createServer(chat.middleware())
 chat.attach(server)
 
-await bot.start()
-server.listen(Number(PORT), () => console.log(`http://localhost:${PORT}/webchat/`))
+// Before the start, which a signal gives up: it may wait for Redis for a while.
+process.once('SIGTERM', () => void stop())
+process.once('SIGINT', () => void stop())
+
+try {
+  await bot.start()
+  server.listen(Number(PORT), () => console.log(`http://localhost:${PORT}/webchat/`))
+} catch (error) {
+  if (!(error instanceof CoordinationUnavailableError && error.details.why === 'stopped')) throw error
+}
 
 async function stop(): Promise<void> {
   await bot.stop() // Hands every chat over, then closes the store.
   server.close()
 }
-process.once('SIGTERM', () => void stop())
-process.once('SIGINT', () => void stop())
 
 function shared(): Partial<BotConfig> {
   if (REDIS_URL === undefined) return {}

@@ -43,19 +43,31 @@ describe('examples: plain bot', () => {
     again.socket.close()
     expect(await b.process.terminate()).toEqual({ code: 0, signal: null })
   })
+
+  it('N5: as a process that still waits for Redis: SIGTERM ends it in order', async () => {
+    const process = spawn(`redis://127.0.0.1:${await freePort()}`, await freePort())
+    await waitFor(() => process.log.includes('does not answer yet'), { what: 'it waits for Redis' })
+    expect(await process.terminate()).toEqual({ code: 0, signal: null })
+    expect(process.log).not.toContain('CoordinationUnavailableError')
+  })
 })
 
 async function replica(name: string): Promise<{ process: Replica; port: number }> {
   const port = await freePort()
+  const process = spawn(await sharedRedisUrl(), port)
+  await waitFor(() => process.log.includes('/webchat/'), { what: `replica ${name} listens` })
+  return { process, port }
+}
+
+function spawn(redisUrl: string, port: number): Replica {
   const process = spawnReplica(new URL('./main.ts', import.meta.url), {
-    REDIS_URL: await sharedRedisUrl(),
+    REDIS_URL: redisUrl,
     PREFIX: `example-${globalThis.process.pid}`,
     WEBCHAT_SECRET: 'a secret of at least sixteen characters',
     PORT: String(port),
   })
   onTestEnd(async () => void (await process.kill()))
-  await waitFor(() => process.log.includes('/webchat/'), { what: `replica ${name} listens` })
-  return { process, port }
+  return process
 }
 
 interface Frame {

@@ -47,16 +47,20 @@ async function terminated(replica: Replica): Promise<ReplicaExit> {
 
 describe.each(PLACES)('N5: SIGTERM during a start, where %s', (_where, place) => {
   it(
-    'a bot that waits for its store or coordinator ends by itself at once, its start rejects; a Nest application by the signal, after its hooks',
+    'a bot that waits for its store or coordinator ends by itself at once, its start rejects; a Nest application by the signal, after its hooks, or by its own handler, once that is through',
     async () => {
       const url = await place()
       const [store, coordinator, nest] = [join('store', url), join('coordinator', url), join('nest', url)]
-      await Promise.all([store, coordinator, nest].map(waits))
+      const own = join('own handler', url)
+      await Promise.all([store, coordinator, nest, own].map(waits))
       for (const bot of [store, coordinator]) {
         expect(await terminated(bot)).toEqual({ code: 0, signal: null })
         expect(await bot.next('refused')).toMatchObject({ details: { why: 'stopped' } })
       }
       expect(await terminated(nest)).toEqual({ code: null, signal: 'SIGTERM' })
+      expect(await terminated(own)).toEqual({ code: 0, signal: null })
+      expect(await own.next('refused')).toMatchObject({ details: { why: 'stopped' } })
+      await own.next('flushed')
     },
     MINUTE,
   )

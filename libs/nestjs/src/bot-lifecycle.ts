@@ -18,6 +18,12 @@ import { ShutdownEnd } from './shutdown-end.js'
 const DEFAULT_DRAIN_MS = 10_000
 const CLOSED_AT_START = 'The application was closed before its bots had started.'
 
+/** A bot that could not start. */
+interface Failure {
+  readonly owner: RegisteredBot
+  readonly reason: unknown
+}
+
 @Injectable()
 export class BotLifecycle {
   private detachers: (() => void)[] = []
@@ -25,6 +31,11 @@ export class BotLifecycle {
   private readonly stores = new Map<Store, RegisteredBot>()
   private readonly coordinators = new Map<Coordinator, RegisteredBot>()
   private draining = false
+
+  /** The application is being closed, or was: nothing is to be opened any more. */
+  get closing(): boolean {
+    return this.draining
+  }
 
   constructor(
     @Inject(BotRegistry) private readonly registry: BotRegistry,
@@ -47,11 +58,13 @@ export class BotLifecycle {
    * application is closed meanwhile, `stopped`, once that is over: an entry point that does not catch it ends the process.
    */
   async start(): Promise<void> {
-    const failure = this.draining ? undefined : await this.startBots()
+    const failures = this.draining ? [] : await this.startBots()
     if (this.draining) {
+      const cause = this.tellFailures(failures)
       await this.shutdown.over
-      throw new CoordinationUnavailableError('stopped', { text: CLOSED_AT_START })
+      throw new CoordinationUnavailableError('stopped', { text: CLOSED_AT_START, cause })
     }
+    const [failure] = failures
     if (failure === undefined) return
     await this.stopBots()
     await this.releaseCoordinators()
@@ -68,6 +81,7 @@ export class BotLifecycle {
     await Promise.all([jobs.stop(Math.max(0, ...limits)), this.stopBots()])
     await this.releaseCoordinators()
     for (const detach of this.detachers.splice(0)) detach()
+    this.shutdown.limitWait()
   }
 
   /** Closes the stores: after the application's own shutdown, which may still want to note something. */
@@ -78,10 +92,26 @@ export class BotLifecycle {
     this.stores.clear()
   }
 
-  private async startBots(): Promise<PromiseRejectedResult | undefined> {
+  /** @returns those that could not start, in the order of their modules. */
+  private async startBots(): Promise<Failure[]> {
     this.hold()
-    const results = await Promise.allSettled(this.registry.all.map((one) => one.bot.start()))
-    return results.find((one) => one.status === 'rejected')
+    const { all } = this.registry
+    const results = await Promise.allSettled(all.map((one) => one.bot.start()))
+    return results.flatMap((one, n) =>
+      one.status === 'rejected' ? [{ owner: all[n]!, reason: one.reason as unknown }] : [],
+    )
+  }
+
+  /**
+   * Bots that were stopped at their start say so, which is no failure. One that had failed before is told here: nobody
+   * else will, as the application does not start for another reason. @returns the first such reason.
+   */
+  private tellFailures(failures: readonly Failure[]): unknown {
+    const own = failures.filter(({ reason }) => !isStopped(reason))
+    for (const { owner, reason } of own) {
+      owner.logger.error({ bot: owner.name, err: reason }, 'the bot could not start')
+    }
+    return own[0]?.reason
   }
 
   /** Counts as a user of what the bots share, so that the last bot to stop does not end it too early. */
@@ -119,4 +149,8 @@ export class BotLifecycle {
       logger.error({ bot: name, err: error }, 'something did not stop in order')
     }
   }
+}
+
+function isStopped(error: unknown): boolean {
+  return error instanceof CoordinationUnavailableError && error.details.why === 'stopped'
 }

@@ -78,6 +78,8 @@ export class BotmeshCoreModule
   }
 
   async onApplicationBootstrap(): Promise<void> {
+    // Closed before its bots' turn: what would be opened now, nobody would close.
+    if (this.lifecycle.closing) return this.lifecycle.start()
     for (const registered of this.registry.all) this.events.forward(registered)
     this.door.open()
     openHealthRoutes(this.registry, this.door, this.health, this.http)

@@ -4,8 +4,9 @@
  *
  * States: `readable` → (a read fails) → `outage` → (a read succeeded, and nobody waits any more) → `ending` → (no read
  * failed for 5 s) → `readable`; a failure leads from `ending` back to `outage`. One socket that reads again does not end
- * it while others still fail, or a store of which only a part is away would be told of in turns; nor does the last one
- * that waits by leaving, before any read says that the log is back.
+ * it while others still fail, or a store of which only a part is away would be told of in turns. Nor does the last one
+ * that waits by leaving, before any read says that the log is back: its page may be loading again. If for 5 s nobody
+ * tries, the outage is forgotten without a word (`readable`): how long it went on, nobody saw.
  */
 import type { Clock, Logger, Timer } from '@botmesh/core'
 
@@ -23,8 +24,8 @@ interface Outage {
   /** Monotonic, ms; undefined before the warning. */
   toldAt: number | undefined
   readonly warning: Timer
-  /** Set while it is ending; `at`: when reading worked again, monotonic, ms. */
-  end: { readonly at: number; readonly timer: Timer } | undefined
+  /** Set while nobody waits; `at`: since when, monotonic, ms; `seen`: because reading works again. */
+  end: { readonly at: number; readonly seen: boolean; readonly timer: Timer } | undefined
 }
 
 export interface LogOutageParts {
@@ -72,10 +73,12 @@ export class LogOutage {
     const { outage } = this
     if (outage === undefined) return
     outage.waiting.delete(socket)
-    if (!outage.readsAgain || outage.waiting.size > 0 || outage.end !== undefined) return
+    const seen = outage.readsAgain
+    if (outage.waiting.size > 0 || outage.end?.seen === seen) return
+    outage.end?.timer.cancel()
     const { clock } = this.parts
     const timer = clock.setTimeout(() => this.close(), QUIET_MS, { background: true })
-    outage.end = { at: clock.monotonic(), timer }
+    outage.end = { at: clock.monotonic(), seen, timer }
   }
 
   /** Forgets the outage, if there is one: what has not been said of it is said now. Idempotent. */
@@ -86,7 +89,7 @@ export class LogOutage {
     outage.warning.cancel()
     outage.end?.timer.cancel()
     if (outage.toldAt === undefined) this.warnFirst(outage)
-    if (outage.end === undefined) return
+    if (outage.end?.seen !== true) return
     const { logger, provider } = this.parts
     const lastedMs = Math.round(outage.end.at - outage.since)
     logger.info({ provider, lastedMs, sockets: outage.most }, 'webchat: the log can be read again')

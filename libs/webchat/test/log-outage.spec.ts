@@ -96,6 +96,43 @@ describe('scenario 10 in kind: an outage of the log, as it is told', () => {
     expect(told()).toMatchObject([{ message: FIRST, waiting: 1 }, { message: AGAIN }])
   })
 
+  it('the last one that waits leaves, and nobody reads for a while: it is forgotten, and what nobody saw is not counted', async () => {
+    const { clock, outage, told } = bed()
+    outage.failed(sockets[0]!, DOWN)
+    await clock.advance(2000)
+    outage.gone(sockets[0]!)
+    await clock.advance(QUIET_MS)
+    expect(clock.timers).toBe(0)
+    await clock.advance(8 * 3_600_000)
+    outage.succeeded(sockets[1]!)
+    await clock.advance(QUIET_MS)
+    expect(told()).toMatchObject([{ message: FIRST, waiting: 1 }])
+    outage.failed(sockets[1]!, DOWN)
+    await clock.advance(2000)
+    outage.succeeded(sockets[1]!)
+    await clock.advance(QUIET_MS)
+    expect(told().slice(1)).toMatchObject([
+      { message: FIRST, waiting: 1, lastedMs: 1000 },
+      { message: AGAIN, lastedMs: 2000, sockets: 1 },
+    ])
+  })
+
+  it('a page that is loaded again goes on with the same outage', async () => {
+    const { clock, outage, told } = bed()
+    outage.failed(sockets[0]!, DOWN)
+    await clock.advance(2000)
+    outage.gone(sockets[0]!)
+    await clock.advance(QUIET_MS - 1)
+    outage.failed(sockets[1]!, DOWN)
+    await clock.advance(QUIET_MS)
+    outage.gone(sockets[1]!)
+    await clock.advance(QUIET_MS - 1)
+    outage.succeeded(sockets[2]!)
+    await clock.advance(QUIET_MS)
+    const lastedMs = 2000 + 3 * QUIET_MS - 2
+    expect(told()).toMatchObject([{ message: FIRST }, { message: AGAIN, lastedMs, sockets: 1 }])
+  })
+
   it('closing tells what was not told, once, and leaves no timer', async () => {
     const { clock, outage, told } = bed()
     outage.failed(sockets[0]!, DOWN)

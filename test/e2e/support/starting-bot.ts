@@ -1,12 +1,13 @@
 /**
  * A bot, or a Nest application with one (KIND), as a process that starts against REDIS_URL, which may say nothing. On
- * SIGTERM it stops; no process.exit anywhere: what ends it is that nothing is left open. With AGAIN it is then started
- * once more, and stopped.
+ * SIGTERM it stops; no process.exit but in the application whose handler is its own: what ends the others is that nothing
+ * is left open. With AGAIN it is then started once more, and stopped.
  */
 import 'reflect-metadata'
+import { setTimeout as pause } from 'node:timers/promises'
 import { Module } from '@nestjs/common'
 import { NestFactory } from '@nestjs/core'
-import { Bot, silentLogger } from '@botmesh/core'
+import { Bot, CoordinationUnavailableError, silentLogger } from '@botmesh/core'
 import { FakeProvider } from '@botmesh/core/testing'
 import { BotmeshModule } from '@botmesh/nestjs'
 import { RedisStore } from '@botmesh/redis-store'
@@ -23,7 +24,7 @@ const config = {
 }
 process.on('unhandledRejection', (error) => tell('unhandled', { error: String(error) }))
 
-if (KIND === 'nest') await application()
+if (KIND === 'nest' || KIND === 'own handler') await application()
 else await plain()
 
 async function plain(): Promise<void> {
@@ -37,7 +38,10 @@ async function plain(): Promise<void> {
   await bot.stop()
 }
 
-/** As its users write it: what `listen` rejects with ends the process, unless the signal has done so before. */
+/**
+ * As its users write it. With the hooks, what `listen` rejects with would end the process, had the signal not done so
+ * before; a handler of one's own has more to do when the application is closed, so there it is caught.
+ */
 async function application(): Promise<void> {
   @Module({ imports: [BotmeshModule.forRoot(config)] })
   class App {
@@ -46,9 +50,22 @@ async function application(): Promise<void> {
     }
   }
   const app = await NestFactory.create(App, { logger: false })
-  app.enableShutdownHooks()
+  const end = async () => {
+    await app.close()
+    await pause(50) // Flushes its logs, say.
+    tell('flushed')
+    process.exit(0)
+  }
+  if (KIND === 'nest') app.enableShutdownHooks()
+  else process.once('SIGTERM', () => void end())
   tell('starting')
-  await app.listen(0, '127.0.0.1')
+  try {
+    await app.listen(0, '127.0.0.1')
+  } catch (error) {
+    if (KIND === 'nest') throw error
+    if (!(error instanceof CoordinationUnavailableError && error.details.why === 'stopped')) throw error
+    refused(error)
+  }
 }
 
 function refused(error: unknown): void {
