@@ -2,12 +2,12 @@
  * How the store reaches its server (the rules are those of `StoreLink`): the client, the collections and what is asked of
  * them, and errors in words.
  */
-import { ReadConcern, type MongoClient } from 'mongodb'
+import { MongoServerSelectionError, ReadConcern, type MongoClient } from 'mongodb'
 import { ConfigError, StoreError, StoreLink, type CallRules, type StoreLinkOptions } from '@botmesh/core'
 import { collectionsOf, type Collections } from './documents.js'
 import { prepare } from './schema.js'
 import type { Target } from './target.js'
-import { judge, type Verdict } from './verdict.js'
+import { judge, Overdue, type Verdict } from './verdict.js'
 
 export interface MongoLinkOptions extends StoreLinkOptions {
   target: Target
@@ -18,13 +18,19 @@ export interface MongoLinkOptions extends StoreLinkOptions {
 export const IDEMPOTENT: CallRules = { idempotent: true }
 export const ONCE: CallRules = { idempotent: false }
 
+/** Changes its client if that one finds no server any more. */
 interface Opened {
   client: MongoClient
   collections: Collections
 }
 
+/** A call's time, as a multiple of one command's: it may make several, and each looks for a server first. */
+const COMMANDS_A_CALL = 6
+
 export class MongoLink extends StoreLink<Opened, MongoLinkOptions> {
   private readonly underWay = new Set<Promise<unknown>>()
+  /** Clients that were replaced and are not closed yet. */
+  private readonly leaving = new Set<Promise<void>>()
 
   run<T>(
     operation: string,
@@ -32,7 +38,39 @@ export class MongoLink extends StoreLink<Opened, MongoLinkOptions> {
     rules: CallRules,
     work: (collections: Collections) => Promise<T>,
   ): Promise<T> {
-    return this.repeated(operation, key, rules, ({ collections }) => this.followed(work(collections)))
+    return this.repeated(operation, key, rules, async (opened) => {
+      const { client, collections } = opened
+      try {
+        return await this.followed(work(collections))
+      } catch (error) {
+        if (error instanceof MongoServerSelectionError || error instanceof Overdue) this.renew(opened, client)
+        throw error
+      }
+    })
+  }
+
+  /**
+   * A connection that is closed in the moment in which the driver (7.9) writes to it leaves that command without an answer
+   * for ever. If it was the monitor's, that client finds no server any more, whatever the server does, and another one
+   * would. So whoever finds none, or waits beyond all deadlines, changes the client. (A server that is away is not found by
+   * the next one either: nothing is lost.)
+   */
+  private renew(opened: Opened, failed: MongoClient): void {
+    if (!this.options.target.own || opened.client !== failed) return
+    opened.client = this.options.target.client()
+    opened.collections = this.collectionsOn(opened.client)
+    const left = this.closeLate(failed).finally(() => this.leaving.delete(left))
+    this.leaving.add(left)
+  }
+
+  /** Once what is under way on it is over: closing would interrupt it. */
+  private async closeLate(client: MongoClient): Promise<void> {
+    await Promise.allSettled(this.underWay)
+    try {
+      await client.close()
+    } catch (error) {
+      this.options.logger.debug({ err: error }, 'a client that found no server could not be closed')
+    }
   }
 
   protected get server(): { title: string; place: string } {
@@ -60,14 +98,30 @@ export class MongoLink extends StoreLink<Opened, MongoLinkOptions> {
     // The driver would interrupt them. Each has its own deadline, and whoever made it is told what became of it.
     await Promise.allSettled(this.underWay)
     if (this.options.target.own) await client.close()
+    await Promise.allSettled(this.leaving)
   }
 
   private async followed<T>(call: Promise<T>): Promise<T> {
-    this.underWay.add(call)
+    const bounded = this.bounded(call)
+    this.underWay.add(bounded)
     try {
-      return await call
+      return await bounded
     } finally {
-      this.underWay.delete(call)
+      this.underWay.delete(bounded)
+    }
+  }
+
+  /** @throws Overdue if neither the server nor the driver's own deadlines end the call. */
+  private async bounded<T>(call: Promise<T>): Promise<T> {
+    const { clock, target } = this.options
+    let tell: (error: Overdue) => void = () => undefined
+    const overdue = new Promise<never>((_, reject) => (tell = reject))
+    const limitMs = COMMANDS_A_CALL * target.callTimeoutMs
+    const timer = clock.setTimeout(() => tell(new Overdue(limitMs)), limitMs, { background: true })
+    try {
+      return await Promise.race([call, overdue])
+    } finally {
+      timer.cancel()
     }
   }
 

@@ -33,7 +33,16 @@ const NETWORK =
 /** A document or a command beyond what the server takes. */
 const TOO_LARGE = new Set([10334, 17419, 17420])
 
+/** A call that the driver's own deadlines did not end: its fate is unknown. */
+export class Overdue extends Error {
+  constructor(limitMs: number) {
+    super(`the driver did not end the call within ${limitMs} ms`)
+    this.name = 'Overdue'
+  }
+}
+
 export function judge(error: unknown): Verdict {
+  if (error instanceof Overdue) return { sort: 'lost' }
   if (error instanceof MongoServerSelectionError) return judgeSelection(error)
   if (error instanceof MongoCompatibilityError)
     return {
