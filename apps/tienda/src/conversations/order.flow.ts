@@ -66,7 +66,8 @@ export class OrderFlow {
     const left = await this.orders.left(c.state.product)
     const texts = textsFor(c.state.language)
     const most = Math.min(left, 20)
-    const answer = await c.ask(texts.quantity(left), {
+    // Not how many are left: a step that is repeated elsewhere would say another number, and so say it twice.
+    const answer = await c.ask(texts.quantity, {
       ...QUESTION,
       validate: (message: Message) => {
         const quantity = Number(message.body.trim())
