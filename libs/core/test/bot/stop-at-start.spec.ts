@@ -51,6 +51,16 @@ function configOf(clock: ManualClock, more: Partial<BotConfig> = {}): Silent['co
   return { logger: silentLogger, clock, ...more, provider: new FakeProvider() }
 }
 
+const outcomeOf = (start: Promise<void>): Promise<unknown> =>
+  start.then(
+    () => 'started',
+    (error: unknown) => error,
+  )
+
+async function microtasks(count: number): Promise<void> {
+  for (let n = 0; n < count; n++) await Promise.resolve()
+}
+
 describe.each(Object.keys(SILENT))(`N5: ${UNANSWERED}, %s`, (what) => {
   it('ends at once when the bot is stopped: it rejects as stopped, no timer is left, and a later start works', async () => {
     const { clock, config, heal } = SILENT[what]!()
@@ -100,11 +110,8 @@ describe('N5: a stop at any moment of a start', () => {
       const coordinator = store.coordinator({ clock })
       const provider = new FakeProvider()
       const bot = new Bot({ provider, store, coordination: { coordinator }, clock, logger: silentLogger })
-      const started = bot.start().then(
-        () => 'started',
-        (error: unknown) => error,
-      )
-      for (let n = 0; n < ticks; n++) await Promise.resolve()
+      const started = outcomeOf(bot.start())
+      await microtasks(ticks)
       await bot.stop()
       if ((await started) !== 'started') expect(await started).toMatchObject(STOPPED)
       await clock.settle()
@@ -119,11 +126,8 @@ describe('N5: a stop at any moment of a start', () => {
     for (let ticks = 0; ticks < 20; ticks++) {
       const clock = new ManualClock()
       const coordinator = new MemoryStore({ clock }).coordinator({ clock })
-      const started = coordinator.start().then(
-        () => 'started',
-        (error: unknown) => error,
-      )
-      for (let n = 0; n < ticks; n++) await Promise.resolve()
+      const started = outcomeOf(coordinator.start())
+      await microtasks(ticks)
       await coordinator.stop()
       if ((await started) !== 'started') expect(await started).toMatchObject(STOPPED)
       await clock.settle()
@@ -138,11 +142,8 @@ describe('N5: a coordinator that is started, stopped and started', () => {
     for (let ticks = 0; ticks < 20; ticks++) {
       const clock = new ManualClock()
       const coordinator = new MemoryStore({ clock }).coordinator({ clock })
-      const first = coordinator.start().then(
-        () => 'started',
-        (error: unknown) => error,
-      )
-      for (let n = 0; n < ticks; n++) await Promise.resolve()
+      const first = outcomeOf(coordinator.start())
+      await microtasks(ticks)
       const stopped = coordinator.stop()
       const before = clock.monotonic()
       await Promise.all([stopped, coordinator.start()])
