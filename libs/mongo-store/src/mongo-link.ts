@@ -28,7 +28,6 @@ interface Opened {
 const COMMANDS_A_CALL = 6
 
 export class MongoLink extends StoreLink<Opened, MongoLinkOptions> {
-  private readonly underWay = new Set<Promise<unknown>>()
   /** Clients that were replaced and are not closed yet. */
   private readonly leaving = new Set<Promise<void>>()
 
@@ -41,7 +40,7 @@ export class MongoLink extends StoreLink<Opened, MongoLinkOptions> {
     return this.repeated(operation, key, rules, async (opened) => {
       const { client, collections } = opened
       try {
-        return await this.followed(work(collections))
+        return await this.bounded(work(collections))
       } catch (error) {
         if (error instanceof MongoServerSelectionError || error instanceof Overdue) this.renew(opened, client)
         throw error
@@ -65,7 +64,7 @@ export class MongoLink extends StoreLink<Opened, MongoLinkOptions> {
 
   /** Once what is under way on it is over: closing would interrupt it. */
   private async closeLate(client: MongoClient): Promise<void> {
-    await Promise.allSettled(this.underWay)
+    await this.callsEnded()
     try {
       await client.close()
     } catch (error) {
@@ -95,20 +94,8 @@ export class MongoLink extends StoreLink<Opened, MongoLinkOptions> {
   }
 
   protected async disconnect({ client }: Opened): Promise<void> {
-    // The driver would interrupt them. Each has its own deadline, and whoever made it is told what became of it.
-    await Promise.allSettled(this.underWay)
     if (this.options.target.own) await client.close()
     await Promise.allSettled(this.leaving)
-  }
-
-  private async followed<T>(call: Promise<T>): Promise<T> {
-    const bounded = this.bounded(call)
-    this.underWay.add(bounded)
-    try {
-      return await bounded
-    } finally {
-      this.underWay.delete(bounded)
-    }
   }
 
   /** @throws Overdue if neither the server nor the driver's own deadlines end the call. */

@@ -35,6 +35,7 @@ export class JournalSweep {
     void this.look()
   }
 
+  /** A look under way has no effect any more: whoever stops lets go of the store next, and others look as well. */
   stop(): void {
     this.stopped = true
     this.timer?.cancel()
@@ -53,14 +54,16 @@ export class JournalSweep {
 
   private async sweep(): Promise<void> {
     const { journal, idleMs, provider, maySend, wake, report } = this.options
-    if (!maySend()) return
+    if (this.stopped || !maySend()) return
     try {
       const own = chatKeyPrefix(provider)
       const keys = await journal.stranded(idleMs, MOST_AT_ONCE, own)
+      if (this.stopped) return
       this.failing = false
       // A custom journal may not look at the prefix.
       for (const key of keys) if (key.startsWith(own)) wake(key)
     } catch (error) {
+      if (this.stopped) return
       // Said once per outage: the next look comes by itself.
       if (!this.failing) report(error)
       this.failing = true

@@ -43,6 +43,7 @@ export abstract class StoreLink<Connection, Options extends StoreLinkOptions = S
   private opened: Connection | null = null
   private opening: Opening<Connection> | null = null
   private closing: Promise<void> | null = null
+  private readonly underWay = new Set<Promise<unknown>>()
 
   constructor(readonly options: Options) {}
 
@@ -66,12 +67,43 @@ export abstract class StoreLink<Connection, Options extends StoreLinkOptions = S
     await this.endOpening()
     const { opened } = this
     this.opened = null
-    if (opened) this.closing = this.disconnect(opened)
+    if (opened) this.closing = this.leave(opened)
     await this.closing
   }
 
-  /** Makes a call by the rules above. @param key the chat's or user's, for errors; '' for none. */
+  /**
+   * Makes a call by the rules above.
+   * @param key the chat's or user's, for errors; '' for none
+   * @param work may ask several things of the connection, each with a deadline; makes no other call of the store, for
+   *   which a `close` in between would wait for ever.
+   */
   protected async repeated<T>(
+    operation: string,
+    key: string,
+    rules: CallRules,
+    work: (connection: Connection) => Promise<T>,
+  ): Promise<T> {
+    const call = this.untilAnswered(operation, key, rules, work)
+    this.underWay.add(call)
+    try {
+      return await call
+    } finally {
+      this.underWay.delete(call)
+    }
+  }
+
+  /** Those that are under way now; whoever made one is told what became of it. */
+  protected async callsEnded(): Promise<void> {
+    await Promise.allSettled(this.underWay)
+  }
+
+  /** A driver ends the statement under way, not a call that has another one to come. */
+  private async leave(opened: Connection): Promise<void> {
+    await this.callsEnded()
+    await this.disconnect(opened)
+  }
+
+  private async untilAnswered<T>(
     operation: string,
     key: string,
     { idempotent }: CallRules,

@@ -102,3 +102,52 @@ describe('S1: a store that is closed while it opens', () => {
     expect(clock.timers).toBe(0)
   })
 })
+
+describe('S1: a store that is closed while calls are under way', () => {
+  it('lets a call ask all that it has to ask, and a later one opens again', async () => {
+    const clock = new ManualClock()
+    const link = new DoubleLink(clock)
+    const opened = link.open()
+    await clock.settle()
+    link.attempts[0]?.connected()
+    await opened
+    const steps: (() => void)[] = []
+    const step = () => new Promise<void>((resolve) => steps.push(resolve))
+    const called = link.run(async (connection) => {
+      for (let n = 0; n < 2; n += 1) await step()
+      expect(link.left).toEqual([])
+      return connection
+    })
+    const closed = link.close()
+    await clock.settle()
+    const later = link.run((connection) => Promise.resolve(connection))
+    steps[0]?.()
+    await clock.settle()
+    expect([steps.length, link.left.length, link.attempts.length]).toEqual([2, 0, 1])
+    steps[1]?.()
+    expect(await called).toBe(1)
+    await closed
+    expect(link.left).toEqual([1])
+    await clock.settle()
+    link.attempts[1]?.connected()
+    expect(await later).toBe(2)
+    await link.close()
+    expect(link.left).toEqual([1, 2])
+  })
+
+  it('is closed whatever becomes of them', async () => {
+    const clock = new ManualClock()
+    const link = new DoubleLink(clock)
+    const opened = link.open()
+    await clock.settle()
+    link.attempts[0]?.connected()
+    await opened
+    let fail: (error: Error) => void = () => undefined
+    const called = outcome(link.run(() => new Promise((_, reject) => (fail = reject))))
+    const closed = link.close()
+    fail(new Error('no'))
+    expect(await called).toBeInstanceOf(StoreError)
+    await closed
+    expect(link.left).toEqual([1])
+  })
+})

@@ -94,6 +94,22 @@ function migrationTests({ it, expect }: TestApi, on: On): void {
       expect((await store.getCheckpoint('k'))?.revision).toBe('1:1')
     }),
   )
+
+  it(
+    'S1: what is under way when it is closed is done to its end, all statements of it',
+    on(async (bed) => {
+      const store = bed.store()
+      await store.journal.record('k', testMessage('m1'))
+      const calls = Array.from({ length: 20 }, (_, n) => [
+        store.journal.stranded(0, 10).then((keys) => keys.length),
+        store.openState(`k${n}`, 1, { journal: true }).then(() => 0),
+      ]).flat()
+      const closed = store.close()
+      const ended = await Promise.allSettled(calls)
+      expect(ended.filter(({ status }) => status === 'rejected')).toEqual([])
+      await closed
+    }),
+  )
 }
 
 function nameTests({ it, expect }: TestApi, on: On): void {
