@@ -75,7 +75,8 @@ const answers = () => whatsapp.received.map(({ message }) => message.extendedTex
 
 async function anaIsAnswered(texts: readonly string[]): Promise<void> {
   const said = () => texts.map((text) => answers().filter((one) => one.includes(text)).length)
-  await waitFor(() => said().every((count) => count > 0), { what: `answers to ${texts.join(', ')}` })
+  const what = () => `answers to ${texts.join(', ')}: there are ${said().join(', ')}`
+  await waitFor(() => said().every((count) => count > 0), { what })
   expect(said()).toEqual(texts.map(() => 1))
 }
 

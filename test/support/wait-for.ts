@@ -2,8 +2,8 @@
 import { setTimeout as delay } from 'node:timers/promises'
 
 export interface WaitForOptions {
-  /** What is waited for, for the error: `'the second replica leads'`. */
-  what: string
+  /** What is waited for, for the error: `'the second replica leads'`; a function can say how far it came. */
+  what: string | (() => string)
   /** Default 10 s. */
   timeoutMs?: number
 }
@@ -27,7 +27,10 @@ export async function waitFor<T>(
     } catch (error) {
       cause = error
     }
-    if (performance.now() > deadline) throw new Error(`Not within ${timeoutMs} ms: ${what}`, { cause })
+    if (performance.now() > deadline) {
+      const text = typeof what === 'string' ? what : what()
+      throw new Error(`Not within ${timeoutMs} ms: ${text}`, { cause })
+    }
     await delay(pauseMs)
   }
 }

@@ -13,6 +13,7 @@ import type { SignalKeyStoreWithTransaction, SocketConfig } from '@whiskeysocket
 import type { KeyedQueue } from './keyed-queue.js'
 import type { Library } from './library.js'
 import { inSignalQueue } from './signal-queue.js'
+import { keepTried } from './tried-sessions.js'
 
 export type MakeRepository = SocketConfig['makeSignalRepository']
 export type Repository = ReturnType<MakeRepository>
@@ -43,7 +44,7 @@ export class SignalSessions {
       { maxCommitRetries: 1, delayBetweenTriesMs: 0 },
     )
     this.looking = make({ creds: auth.creds, keys: this.lookingKeys }, logger, ...rest)
-    this.repository = this.stepwise(make(auth, logger, ...rest))
+    this.repository = this.stepwise(make({ creds: auth.creds, keys: keepTried(keys) }, logger, ...rest))
   }
 
   /** What a message says. Afterwards the session is as before, and can open it again. */

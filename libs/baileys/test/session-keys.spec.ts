@@ -92,6 +92,24 @@ describe('D1: a session that is written to and from at once', () => {
     expect(bench.whatsapp.retries).toEqual([])
   })
 
+  it('what was written before the first answer of a connection is opened by the session before, and answers can be read', async () => {
+    await chatting()
+    await provider.stop()
+    const again = await bench.connected(bench.provider({ ackTimeout: '2s' }))
+    provider = again.provider
+    // Baileys agrees on a new session with whoever it answers first, while the message still waits.
+    again.sink.accept = ({ body }) => (body === 'tres' ? send('b').then(() => undefined) : Promise.resolve())
+    await bench.whatsapp.write(bench.ana, PHONE, 'tres')
+    await bench.whatsapp.write(bench.ana, PHONE, 'cuatro')
+    await arrived()
+    await send('c')
+    await written('cinco')
+    await send('d')
+    expect(read()).toEqual(['a', 'b', 'c', 'd'])
+    expect(again.sink.bodies).toEqual(['tres', 'cuatro', 'cinco'])
+    expect([bench.whatsapp.errors, bench.whatsapp.retries]).toEqual([[], []])
+  })
+
   it.each([
     ['a person', 'session-', () => bench.ana.jid],
     ['a group', 'sender-key-', () => GROUP],
