@@ -133,8 +133,7 @@ export class BotLifecycle {
   }
 
   private async end(resource: object, stop: () => Promise<void>, owner: RegisteredBot): Promise<void> {
-    if (!endUse(resource)) return
-    await this.noted(owner, stop)
+    await this.noted(owner, () => endUse(resource, stop))
   }
 
   private async stopBots(): Promise<void> {

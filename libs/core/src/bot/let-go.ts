@@ -23,7 +23,7 @@ export async function letGo(parts: LettingGo): Promise<void> {
   if (disconnected === null) await letGoOfCoordinator(parts)
   else void onceDisconnected(parts, disconnected)
   try {
-    if (endUse(store)) await store.close?.()
+    await endUse(store, () => store.close?.())
   } catch (error) {
     report(error)
   }
@@ -42,7 +42,7 @@ async function onceDisconnected(parts: LettingGo, disconnected: Promise<void>): 
 
 async function letGoOfCoordinator({ coordinator, report }: LettingGo): Promise<void> {
   try {
-    if (coordinator !== null && endUse(coordinator)) await coordinator.stop()
+    if (coordinator !== null) await endUse(coordinator, () => coordinator.stop())
   } catch (error) {
     report(error)
   }

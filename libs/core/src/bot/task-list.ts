@@ -74,8 +74,8 @@ export class TaskList {
     this.stopped.abort(new LeaseLostError(this.options.name, 'stopped'))
     await Promise.all([...[...this.plain].map((task) => task.stop()), this.scheduler?.stop()])
     const own = this.ownCoordinator
-    if (!started || own === null || !endUse(own)) return
-    await own.stop().catch((error: unknown) => this.events.error(error))
+    if (!started || own === null) return
+    await endUse(own, () => own.stop()).catch((error: unknown) => this.events.error(error))
   }
 
   /** A coordinator of the scheduler alone: nobody else begins or ends its session. */

@@ -10,11 +10,13 @@ interface Use {
 }
 
 const uses = new WeakMap<object, Use>()
+/** Their last user is ending them: they may still say that they are begun. */
+const ending = new WeakSet<object>()
 
 /** @param idle nobody has begun `resource` yet, as far as it says. */
 export function beginUse(resource: object, idle: boolean): void {
   const use = uses.get(resource)
-  if (use === undefined) uses.set(resource, { users: 1, begunHere: idle })
+  if (use === undefined) uses.set(resource, { users: 1, begunHere: idle || ending.has(resource) })
   else use.users++
 }
 
@@ -28,12 +30,18 @@ export function isInUse(resource: object): boolean {
   return uses.has(resource)
 }
 
-/** @returns true if the caller is the last user and must end `resource`. */
-export function endUse(resource: object): boolean {
+/** Calls `end` if the caller is the last user and `resource` was begun here. @throws what `end` throws. */
+export async function endUse(resource: object, end: () => Promise<void> | undefined): Promise<void> {
   const use = uses.get(resource)
-  if (use === undefined) return false
+  if (use === undefined) return
   use.users--
-  if (use.users > 0) return false
+  if (use.users > 0) return
   uses.delete(resource)
-  return use.begunHere
+  if (!use.begunHere) return
+  ending.add(resource)
+  try {
+    await end()
+  } finally {
+    ending.delete(resource)
+  }
 }

@@ -6,7 +6,6 @@ import { SeparateAccess } from '../../src/runtime/chat-access.js'
 import { ChatLanes } from '../../src/runtime/chat-lanes.js'
 import { RecentIds } from '../../src/runtime/recent-ids.js'
 import { SendGate } from '../../src/runtime/send-gate.js'
-import { beginUse, endUse } from '../../src/runtime/shared-use.js'
 
 describe('B1: recent ids', () => {
   it('remembers at least `limit` ids and forgets older ones', () => {
@@ -146,17 +145,5 @@ describe('I12: a commit whose reply was lost', () => {
     expect(ids).toHaveLength(3)
     expect(new Set(ids).size).toBe(1)
     expect(await access.isCommitted('m')).toBe(true)
-  })
-})
-
-describe('several bots on one coordinator', () => {
-  it('the last one ends it, if a bot began it', () => {
-    const [mine, theirs] = [{}, {}]
-    beginUse(mine, true)
-    beginUse(mine, false)
-    expect(endUse(mine)).toBe(false)
-    expect(endUse(mine)).toBe(true)
-    beginUse(theirs, false)
-    expect(endUse(theirs)).toBe(false)
   })
 })
