@@ -19,12 +19,14 @@ export interface ReplicaExit {
 }
 
 export interface NextOptions {
-  /** Default 15 s. */
+  /** Default 15 s, from when it is asked for, or from the first event: a process may take up to a minute to start. */
   timeoutMs?: number
   /** Only an event for which this returns true. */
   where?: (event: ReplicaEvent) => boolean
 }
 
+/** Of a process, until its first event: what it loads takes its time where many start at once. */
+const START_MS = 60_000
 const HOOKS = fileURLToPath(new URL('./source-loader.mjs', import.meta.url))
 
 /** A child process and what it has told so far. */
@@ -36,6 +38,8 @@ export class Replica {
   private readonly waiting = new Set<() => void>()
   private ended: ReplicaExit | undefined
   private output = ''
+  /** When it told its first event. */
+  private begunAt: number | undefined
 
   constructor(
     private readonly child: ChildProcess,
@@ -78,7 +82,7 @@ export class Replica {
     name: string,
     { timeoutMs = 15_000, where = () => true }: NextOptions = {},
   ): Promise<ReplicaEvent> {
-    const deadline = performance.now() + timeoutMs
+    const since = performance.now()
     for (let seen = 0; ;) {
       for (; seen < this.events.length; seen += 1) {
         const one = this.events[seen] as ReplicaEvent
@@ -88,10 +92,17 @@ export class Replica {
       }
       if (this.ended !== undefined)
         throw this.failure(`ended (${JSON.stringify(this.ended)}) without "${name}"`)
-      const leftMs = deadline - performance.now()
+      const leftMs = this.deadline(since, timeoutMs) - performance.now()
       if (leftMs <= 0) throw this.failure(`told no "${name}" within ${timeoutMs} ms`)
       await this.change(leftMs)
     }
+  }
+
+  private deadline(since: number, timeoutMs: number): number {
+    const { begunAt } = this
+    return begunAt === undefined
+      ? since + Math.max(START_MS, timeoutMs)
+      : Math.max(since, begunAt) + timeoutMs
   }
 
   /** Writes a JSON line to its standard input. */
@@ -133,6 +144,7 @@ export class Replica {
   private read(text: string): void {
     const event = parseEvent(text)
     if (event === undefined) return this.keep(`${text}\n`)
+    this.begunAt ??= performance.now()
     this.events.push(event)
     this.wake()
   }

@@ -5,7 +5,7 @@
 import { SendError, type Bot, type HandoverOptions } from '@botmesh/core'
 import { CHAT_KEY, type HandoverBed, type HandoverEvent, type Replica, type Stored } from './bed.js'
 import { define, LEAD_UP, Obstacle, RUNNING, type Scene } from './conversations.js'
-import type { Accident, Cell, Handover, Outcome } from './matrix.js'
+import { nameOf, type Accident, type Cell, type Handover, type Outcome } from './matrix.js'
 
 /** In leases: how long things take in every cell. */
 const TIMES = { settle: 2, drain: 0.5, timeout: 4, retry: 0.5 }
@@ -59,11 +59,11 @@ export async function playCell(stage: Stage, cell: Cell): Promise<Observed> {
     await stage.pass(0.1)
   }
   const before = stage.said.length
-  if (RUNNING.has(cell.moment) && !stage.heldUp()) throw new Error('The moment was not reached.')
+  const replicas = [a, b]
+  if (RUNNING.has(cell.moment) && !stage.heldUp()) throw notReached(cell, stage, replicas)
   await happen(stage, cell.accident, a)
   const store = await stage.stored(CHAT_KEY)
   await goOn(stage, cell, a, b)
-  const replicas = [a, b]
   return {
     before: stage.said.slice(0, before),
     store,
@@ -71,6 +71,14 @@ export async function playCell(stage: Stage, cell: Cell): Promise<Observed> {
     events: eventsOf(replicas),
     errors: replicas.flatMap(({ unexpected }) => unexpected),
   }
+}
+
+function notReached(cell: Cell, { said }: Stage, replicas: readonly StageReplica[]): Error {
+  const errors = replicas.map(({ unexpected }) => unexpected)
+  const handled = LEAD_UP[cell.moment].filter((body) => replicas[0]?.hasHandled(`${body}-1`))
+  return new Error(
+    `${nameOf(cell)}: the moment was not reached. ${JSON.stringify({ said, handled, errors })}`,
+  )
 }
 
 /** The cell's replicas on a bed of the test's own process. */
