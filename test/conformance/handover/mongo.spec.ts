@@ -21,12 +21,14 @@ const rows = readMatrix().rows.filter(
 
 /** Replicas do not all connect at one moment. */
 const APART_MS = 60
+/** None but the one that a cell freezes may stand still for so long, also where much else is done on the machine. */
+const CELL_LEASE_MS = 3_000
 
 const run = `h${randomUUID().slice(0, 8)}`
 let beds = 0
 
 /** Somewhere nobody has been. */
-async function newBed(leaseMs?: number): Promise<MongoBed> {
+async function newBed(leaseMs: number): Promise<MongoBed> {
   const [redisUrl, place] = await Promise.all([sharedRedisUrl(), mongoPlace(`${run}n${beds++}`)])
   return new MongoBed(redisUrl, place, leaseMs)
 }
@@ -42,7 +44,7 @@ describe('turns in Redis, data in MongoDB', () => {
     const played = rows.map(async (row, index) => {
       const cell = chosen(row, index)
       await delay(index * APART_MS)
-      const bed = await newBed()
+      const bed = await newBed(CELL_LEASE_MS)
       try {
         const seen = await runCell(bed, cell)
         const { before, store, after, events } = row
