@@ -18,26 +18,28 @@ export class Sweep extends BackgroundSweep {
   }
 
   protected sweep(): Promise<void> {
-    return this.link.run('sweep', '', IDEMPOTENT, (collections) => this.sweepOn(collections))
+    return this.portions(() =>
+      this.link.run('sweep', '', IDEMPOTENT, (collections) => this.sweepOn(collections)),
+    )
   }
 
-  private async sweepOn(collections: Collections): Promise<void> {
+  /** A portion of them; true if there may be more. */
+  private async sweepOn(collections: Collections): Promise<boolean> {
     const { bodies } = collections
     const old = { $expr: { $lte: ['$at', { $subtract: [NOW, this.limits.dedupeMs] }] } }
-    for (;;) {
-      const found = await bodies
-        .find(old, { projection: { chat: 1, id: 1 } })
-        .sort({ at: 1 })
-        .limit(PORTION)
-        .toArray()
-      if (found.length === 0) return
-      const needed = await this.needed(collections, [...new Set(found.map(({ chat }) => chat))])
-      const kept = found.filter(({ chat, id }) => needed.get(chat)?.has(id)).map(({ _id }) => _id)
-      const gone = found.filter(({ chat, id }) => !needed.get(chat)?.has(id)).map(({ _id }) => _id)
-      // Not those that were recorded anew meanwhile: these are not old any more.
-      await bodies.deleteMany({ _id: { $in: gone }, ...old })
-      await bodies.updateMany({ _id: { $in: kept } }, [{ $set: { at: NOW } }])
-    }
+    const found = await bodies
+      .find(old, { projection: { chat: 1, id: 1 } })
+      .sort({ at: 1 })
+      .limit(PORTION)
+      .toArray()
+    if (found.length === 0) return false
+    const needed = await this.needed(collections, [...new Set(found.map(({ chat }) => chat))])
+    const kept = found.filter(({ chat, id }) => needed.get(chat)?.has(id)).map(({ _id }) => _id)
+    const gone = found.filter(({ chat, id }) => !needed.get(chat)?.has(id)).map(({ _id }) => _id)
+    // Not those that were recorded anew meanwhile: these are not old any more.
+    await bodies.deleteMany({ _id: { $in: gone }, ...old })
+    await bodies.updateMany({ _id: { $in: kept } }, [{ $set: { at: NOW } }])
+    return true
   }
 
   /** Records of these chats that wait, are dead or are pointed to by a kept answer (H7). */

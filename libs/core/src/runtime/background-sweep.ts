@@ -1,6 +1,6 @@
 /**
  * For stores: removes what has had its time. Nothing runs while the store is idle: a write now and then starts it, in
- * the background.
+ * the background. What a store has gathered may take minutes to remove; one that is closed waits for a portion of it.
  */
 import type { StoreLinkOptions } from './store-link.js'
 
@@ -8,6 +8,7 @@ const EVERY_MS = 60_000
 
 export abstract class BackgroundSweep {
   private running: Promise<void> | null = null
+  private ending = false
   private nextAt: number
 
   /** @param what is removed, for the log: `old rows`. */
@@ -19,13 +20,18 @@ export abstract class BackgroundSweep {
     this.nextAt = room.clock.monotonic() + EVERY_MS * (0.5 + room.random.next())
   }
 
-  /** Removes it, in small portions. */
+  /** Removes it, by `portions`. */
   protected abstract sweep(): Promise<void>
+
+  /** @param remove removes some of it, in a call of its own; true if there is more. */
+  protected async portions(remove: () => Promise<boolean>): Promise<void> {
+    while (!this.ending && (await remove()));
+  }
 
   /** Called with writes; does nothing but compare a clock most of the time. */
   hint(): void {
     const { clock, logger } = this.room
-    if (this.running || clock.monotonic() < this.nextAt) return
+    if (this.running || this.ending || clock.monotonic() < this.nextAt) return
     this.nextAt = clock.monotonic() + EVERY_MS
     this.running = this.sweep()
       .catch((error: unknown) =>
@@ -36,8 +42,10 @@ export abstract class BackgroundSweep {
       })
   }
 
-  /** Resolves when nothing runs. */
-  async settled(): Promise<void> {
+  /** Resolves when nothing runs: after the portion under way, the rest is for another time. Never rejects. */
+  async end(): Promise<void> {
+    this.ending = true
     await this.running
+    this.ending = false
   }
 }

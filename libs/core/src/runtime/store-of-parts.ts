@@ -37,8 +37,8 @@ export interface StoreParts {
   outbox: Outbox
   /** `close` ends its subscriptions. */
   log: MessageLog & { close(): Promise<void> }
-  /** Removes what has had its time; hears of each commit. */
-  sweep: { hint(): void; settled(): Promise<void> }
+  /** Removes what has had its time; hears of each commit. `end` stops it after its next step. */
+  sweep: { hint(): void; end(): Promise<void> }
   logger: LentLogger
 }
 
@@ -79,7 +79,7 @@ export abstract class StoreOfParts implements Store, StateStore, LockStore {
   async close(): Promise<void> {
     this.wasOpened = false
     await this.parts.log.close()
-    await this.parts.sweep.settled()
+    await this.parts.sweep.end()
     await this.parts.link.close()
   }
 

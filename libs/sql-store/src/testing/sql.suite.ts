@@ -298,6 +298,15 @@ function hastyClock(): Clock & { aheadMs: number } {
   }
 }
 
+async function column(bed: SqlBed, statement: string): Promise<unknown[]> {
+  return (await bed.execute(statement)).map(({ value }) => value)
+}
+
+/** The store cleans up in the background. */
+async function removed(bed: SqlBed, done: () => Promise<boolean>): Promise<void> {
+  for (let looks = 0; looks < 500 && !(await done()); looks++) await bed.pass(10)
+}
+
 function cleaningTests({ it, expect }: TestApi, on: On): void {
   it(
     'what has had its time is removed in passing, but for a record that a kept answer points to (H7)',
@@ -313,12 +322,40 @@ function cleaningTests({ it, expect }: TestApi, on: On): void {
       expect(await store.isCommitted('k', 'm1')).toBe(false)
       clock.aheadMs = 600_000
       await store.commitState('other', 10, 't#2', {})
-      await store.close()
-      const ids = await bed.execute(`select id from ${bed.prefix}_journal order by id`)
-      expect(ids.map(({ id }) => id)).toEqual(['m2', 'm3'])
-      const marks = await bed.execute(`select name from ${bed.prefix}_marks order by name`)
+      const ids = () => column(bed, `select id as value from ${bed.prefix}_journal order by id`)
+      await removed(bed, async () => (await ids()).length === 2)
+      expect(await ids()).toEqual(['m2', 'm3'])
       // Receipts live longer.
-      expect(marks.map(({ name }) => name)).toEqual(['c:t#1', 'c:t#2'])
+      const marks = () => column(bed, `select name as value from ${bed.prefix}_marks order by name`)
+      await removed(bed, async () => (await marks()).length === 2)
+      expect(await marks()).toEqual(['c:t#1', 'c:t#2'])
+    }),
+  )
+
+  it(
+    'logs that have expired are emptied, however many; their numbers go on',
+    on(async (bed) => {
+      const clock = hastyClock()
+      const store = bed.store({ clock })
+      await store.log.append('kept', 'a')
+      await store.log.append('late', 'a', { ttlMs: 1 })
+      const names = Array.from({ length: 450 }, (_, n) => `c${n}`)
+      const rows = (row: (name: string) => string) => names.map(row).join(', ')
+      const { prefix } = bed
+      await bed.execute(
+        `insert into ${prefix}_channels (name, last, gone, until) values ${rows((name) => `('${name}', 1, 0, 1)`)}`,
+      )
+      await bed.execute(
+        `insert into ${prefix}_log (channel, id, payload) values ${rows((name) => `('${name}', 1, '"a"')`)}`,
+      )
+      await bed.pass(10)
+      clock.aheadMs = 600_000
+      await store.commitState('k', 1, 't#1', {})
+      const left = () => column(bed, `select channel as value from ${prefix}_log`)
+      await removed(bed, async () => (await left()).length === 1)
+      expect(await left()).toEqual(['kept'])
+      expect(await store.log.append('late', 'b')).toBe('2')
+      expect((await store.log.read('late', null)).map(({ payload }) => payload)).toEqual(['b'])
     }),
   )
 
