@@ -9,7 +9,7 @@
  * two messages of a person who wrote them before the first answer of a new connection came.
  *
  * The session that opened a message has its time of use changed, which nothing else does: then the others stay as they
- * were. (In the one case that goes unseen, another use in the same millisecond, it was tried first, as the last used.)
+ * were. (Unseen goes only a second use within one millisecond: then it was the last used, and tried first.)
  */
 import type { SignalKeyStoreWithTransaction } from '@whiskeysockets/baileys'
 import { z } from 'zod'

@@ -28,6 +28,8 @@ interface Opened {
 const COMMANDS_A_CALL = 6
 
 export class MongoLink extends StoreLink<Opened, MongoLinkOptions> {
+  /** What is asked of a client just now. Not whole calls: one that waits for the store to open would wait for itself. */
+  private readonly asked = new Set<Promise<unknown>>()
   /** Clients that were replaced and are not closed yet. */
   private readonly leaving = new Set<Promise<void>>()
 
@@ -40,7 +42,7 @@ export class MongoLink extends StoreLink<Opened, MongoLinkOptions> {
     return this.repeated(operation, key, rules, async (opened) => {
       const { client, collections } = opened
       try {
-        return await this.bounded(work(collections))
+        return await this.followed(work(collections))
       } catch (error) {
         if (error instanceof MongoServerSelectionError || error instanceof Overdue) this.renew(opened, client)
         throw error
@@ -62,9 +64,9 @@ export class MongoLink extends StoreLink<Opened, MongoLinkOptions> {
     this.leaving.add(left)
   }
 
-  /** Once what is under way on it is over: closing would interrupt it. */
+  /** Once what is asked now, of it or another one, is answered: closing would interrupt it. */
   private async closeLate(client: MongoClient): Promise<void> {
-    await this.callsEnded()
+    await Promise.allSettled(this.asked)
     try {
       await client.close()
     } catch (error) {
@@ -96,6 +98,16 @@ export class MongoLink extends StoreLink<Opened, MongoLinkOptions> {
   protected async disconnect({ client }: Opened): Promise<void> {
     if (this.options.target.own) await client.close()
     await Promise.allSettled(this.leaving)
+  }
+
+  private async followed<T>(work: Promise<T>): Promise<T> {
+    const bounded = this.bounded(work)
+    this.asked.add(bounded)
+    try {
+      return await bounded
+    } finally {
+      this.asked.delete(bounded)
+    }
   }
 
   /** @throws Overdue if neither the server nor the driver's own deadlines end the call. */

@@ -52,4 +52,24 @@ describe('S1: a client that finds its server no more', () => {
       closed.mockRestore()
     }
   })
+
+  it('is closed also while it is away and a late call waits for it to be opened again', async () => {
+    const gone = new MongoDouble()
+    await gone.start()
+    const limits = { callTimeoutMs: 300, startTimeoutMs: 1000 }
+    const store = new MongoStore({ url: gone.url(), prefix: freshPrefix(), ...limits })
+    await store.setCheckpoint('k', testCheckpoint('1:1'))
+    await gone.stop()
+    const early = store.getCheckpoint('k').catch(String)
+    const closed = store.close()
+    // The early call is still looking for a server.
+    await new Promise((resolve) => setTimeout(resolve, 50))
+    const late = store.getCheckpoint('k').catch(String)
+    expect(await Promise.all([early, late, closed])).toEqual([
+      expect.stringMatching(/did not answer/),
+      expect.stringMatching(/did not answer/),
+      undefined,
+    ])
+    await store.close()
+  })
 })

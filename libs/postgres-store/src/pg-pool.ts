@@ -73,7 +73,7 @@ export class DeadlinePool implements PostgresPool {
   }
 
   async connect(): Promise<PostgresPoolClient> {
-    const client = await this.pool.connect()
+    const client = await this.lend()
     let wrapped = this.known.get(client)
     if (!wrapped) {
       wrapped = new DeadlineClient(client, this.clock, this.timeoutMs, this.names)
@@ -81,6 +81,24 @@ export class DeadlinePool implements PostgresPool {
     }
     // Without cursors, which nothing here uses.
     return wrapped as Pick<PostgresPoolClient, 'release'> as PostgresPoolClient
+  }
+
+  /** A pool that was given may have no deadline of its own, and one that is ended forgets who waits. */
+  private lend(): Promise<PoolClient> {
+    return new Promise((resolve, reject) => {
+      let late = false
+      const timer = this.clock.setTimeout(() => {
+        late = true
+        reject(new SilentConnectionError('No connection in time.'))
+      }, this.timeoutMs)
+      this.pool
+        .connect()
+        .then((client) => {
+          if (late) client.release()
+          else resolve(client)
+        }, reject)
+        .finally(() => timer.cancel())
+    })
   }
 
   async end(): Promise<void> {

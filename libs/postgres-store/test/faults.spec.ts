@@ -101,6 +101,21 @@ describe('a pool that is given', () => {
     expect((await pool.query('select 1 as one')).rows).toEqual([{ one: 1 }])
     await pool.end()
   })
+
+  it('S1: that is used up, or ended, holds neither a call nor the closing of the store', async () => {
+    const pool = new Pool({ connectionString: server.url, max: 1 })
+    const store = new PostgresStore({ pool, prefix: freshPrefix(), callTimeoutMs: 300 })
+    await store.open()
+    const leaked = await pool.connect()
+    const called = store.getCheckpoint('k').catch(String)
+    while (pool.waitingCount === 0) await new Promise((resolve) => setImmediate(resolve))
+    const ended = pool.end()
+    await store.close()
+    // The pool says so itself when the call is tried again.
+    expect(await called).toMatch(/StoreError: PostgreSQL could not do "getCheckpoint"/)
+    leaked.release()
+    await ended
+  })
 })
 
 describe('the message log', () => {

@@ -15,14 +15,16 @@ export interface OpeningOptions {
 
 const FIRST_PAUSE_MS = 50
 const LONGEST_PAUSE_MS = 1000
-/** Shortest attempt that is worth while: one that time cuts short would only hide the reason of the one before. */
+/** Shortest attempt that is worth while. */
 const LEAST_MS = 100
+/** Timers may come that early. */
+const TIMER_MS = 1
 
 /** Besides what `whyNotNow` knows: replies that are worth waiting for only while nothing works yet. */
 const FOR_NOW = /^(?:BUSY|TRYAGAIN|ASK|ERR max number of clients)\b/
 
 export class Opening {
-  /** Rejects with what the last attempt threw. */
+  /** Rejects with what the last attempt threw that time did not cut short, if there was one: that is the reason. */
   readonly result: Promise<void>
   private over = false
   private wake: (() => void) | null = null
@@ -41,6 +43,7 @@ export class Opening {
     const { startTimeoutMs, clock, logger, attempt } = this.options
     const ends = clock.monotonic() + startTimeoutMs
     const leftMs = (): number => ends - clock.monotonic()
+    let reason: unknown
     for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS)) {
       try {
         await attempt(leftMs())
@@ -48,11 +51,12 @@ export class Opening {
         return
       } catch (error) {
         if (!isPassing(error)) throw error
+        if (reason === undefined || leftMs() > TIMER_MS) reason = error
         if (!this.over && leftMs() > LEAST_MS) {
           if (pauseMs === FIRST_PAUSE_MS) logger.warn({ err: error }, 'Redis is not ready yet; trying again')
           await this.pause(Math.min(pauseMs, leftMs() - LEAST_MS))
         }
-        if (this.over || leftMs() < LEAST_MS) throw error
+        if (this.over || leftMs() < LEAST_MS) throw reason
       }
     }
   }

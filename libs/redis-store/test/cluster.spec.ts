@@ -130,7 +130,7 @@ describe('S3, Z11: which layout goes with which server', () => {
     const [known] = cluster.addresses
     const options = { cluster: [...blank, ...(known ? [known] : [])], prefix: fresh(), startTimeoutMs: 5000 }
     await using(new RedisStore(options), (store) => store.touchChat('k', 'm', 1))
-    const error = await rejection(new RedisStore({ cluster: blank, startTimeoutMs: 300 }).open())
+    const error = await rejection(new RedisStore({ cluster: blank, startTimeoutMs: 1500 }).open())
     expect(shown(error)).toMatch(/no slots/)
   })
 

@@ -8,7 +8,7 @@ import type { CallRules, Session, SqlLink } from './sql-link.js'
 import { ACKNOWLEDGED } from './tables.js'
 
 const PORTION = 2000
-/** Each has up to as many entries as its log keeps. */
+/** A portion of logs: each has up to as many entries as it keeps. */
 const CHANNELS = 200
 /** A lock's row outlives its end, so that its fence grows also where the clock steps back. */
 const LOCK_MS = 7 * 86_400_000

@@ -101,6 +101,7 @@ export interface ChannelsTable {
   last: Int
   /** Entries up to this one are of before the channel last expired. */
   gone: Counted
+  /** When it expires; 0: it has, and its entries are removed. */
   until: Int
 }
 

@@ -12,7 +12,7 @@ export interface Held {
   /** For the log. */
   what: string
   resource: object
-  /** Nobody had opened it before. */
+  /** Nobody had opened it before; once held: its last user will end it. */
   idle: boolean
   open: () => Promise<void>
   close: () => Promise<void>
@@ -35,7 +35,7 @@ export function takeHold(options: ResolvedOptions): readonly Held[] {
     },
     ...(coordinator === null ? [] : [heldCoordinator(coordinator)]),
   ]
-  for (const { resource, idle } of all) beginUse(resource, idle)
+  for (const one of all) one.idle = beginUse(one.resource, one.idle)
   return all
 }
 

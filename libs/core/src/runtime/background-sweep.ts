@@ -8,7 +8,7 @@ const EVERY_MS = 60_000
 
 export abstract class BackgroundSweep {
   private running: Promise<void> | null = null
-  private ending = false
+  private pauses = 0
   private nextAt: number
 
   /** @param what is removed, for the log: `old rows`. */
@@ -25,13 +25,13 @@ export abstract class BackgroundSweep {
 
   /** @param remove removes some of it, in a call of its own; true if there is more. */
   protected async portions(remove: () => Promise<boolean>): Promise<void> {
-    while (!this.ending && (await remove()));
+    while (this.pauses === 0 && (await remove()));
   }
 
   /** Called with writes; does nothing but compare a clock most of the time. */
   hint(): void {
     const { clock, logger } = this.room
-    if (this.running || this.ending || clock.monotonic() < this.nextAt) return
+    if (this.running || this.pauses > 0 || clock.monotonic() < this.nextAt) return
     this.nextAt = clock.monotonic() + EVERY_MS
     this.running = this.sweep()
       .catch((error: unknown) =>
@@ -42,10 +42,17 @@ export abstract class BackgroundSweep {
       })
   }
 
-  /** Resolves when nothing runs: after the portion under way, the rest is for another time. Never rejects. */
-  async end(): Promise<void> {
-    this.ending = true
-    await this.running
-    this.ending = false
+  /**
+   * Does `work`, the closing of the store, while nothing runs: after the portion under way; the rest is for another time.
+   * @throws what `work` throws
+   */
+  async paused(work: () => Promise<void>): Promise<void> {
+    this.pauses += 1
+    try {
+      await this.running
+      await work()
+    } finally {
+      this.pauses -= 1
+    }
   }
 }

@@ -10,14 +10,18 @@ interface Use {
 }
 
 const uses = new WeakMap<object, Use>()
-/** Their last user is ending them: they may still say that they are begun. */
-const ending = new WeakSet<object>()
+/** Those whose last user is ending them, with that use: they may still say that they are begun. */
+const ending = new WeakMap<object, Use>()
 
-/** @param idle nobody has begun `resource` yet, as far as it says. */
-export function beginUse(resource: object, idle: boolean): void {
-  const use = uses.get(resource)
-  if (use === undefined) uses.set(resource, { users: 1, begunHere: idle || ending.has(resource) })
-  else use.users++
+/**
+ * @param idle nobody has begun `resource` yet, as far as it says.
+ * @returns true if its last user will end it
+ */
+export function beginUse(resource: object, idle: boolean): boolean {
+  const use = uses.get(resource) ?? { users: 0, begunHere: idle || ending.has(resource) }
+  uses.set(resource, use)
+  use.users++
+  return use.begunHere
 }
 
 /** Nobody has begun this coordinator, or whoever had has stopped it again: it is for its next user to stop. */
@@ -38,10 +42,10 @@ export async function endUse(resource: object, end: () => Promise<void> | undefi
   if (use.users > 0) return
   uses.delete(resource)
   if (!use.begunHere) return
-  ending.add(resource)
+  ending.set(resource, use)
   try {
     await end()
   } finally {
-    ending.delete(resource)
+    if (ending.get(resource) === use) ending.delete(resource)
   }
 }

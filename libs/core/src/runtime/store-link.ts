@@ -44,6 +44,8 @@ export abstract class StoreLink<Connection, Options extends StoreLinkOptions = S
   private opening: Opening<Connection> | null = null
   private closing: Promise<void> | null = null
   private readonly underWay = new Set<Promise<unknown>>()
+  /** Closed, but for the calls under way. */
+  private parting: Connection | null = null
 
   constructor(readonly options: Options) {}
 
@@ -92,14 +94,11 @@ export abstract class StoreLink<Connection, Options extends StoreLinkOptions = S
     }
   }
 
-  /** Those that are under way now; whoever made one is told what became of it. */
-  protected async callsEnded(): Promise<void> {
-    await Promise.allSettled(this.underWay)
-  }
-
-  /** A driver ends the statement under way, not a call that has another one to come. */
+  /** Once the calls that are under way now have ended: a driver waits for a statement, not for the next one of a call. */
   private async leave(opened: Connection): Promise<void> {
-    await this.callsEnded()
+    this.parting = opened
+    await Promise.allSettled(this.underWay)
+    if (this.parting === opened) this.parting = null
     await this.disconnect(opened)
   }
 
@@ -120,10 +119,11 @@ export abstract class StoreLink<Connection, Options extends StoreLinkOptions = S
         const { sort } = this.judge(error)
         if (sort === 'lost') lost += 1
         const tookMs = clock.monotonic() - began
+        const usable = opened === this.opened || opened === this.parting
         const again =
           (sort === 'again' && tookMs < ROLLED_BACK_MS) ||
           (sort === 'lost' && idempotent && lost < LOST_TRIES && tookMs < LOST_MS)
-        if (!again || opened !== this.opened) throw this.failure(operation, key, error)
+        if (!again || !usable) throw this.failure(operation, key, error)
         // Not all at once: they met each other just now.
         await this.pause(random.next() * Math.min(50, 2 ** Math.min(tries, 10)))
       }

@@ -18,6 +18,7 @@ import type {
 } from '../contracts/state-store.js'
 import type { Store } from '../contracts/store.js'
 import type { UserRecord } from '../contracts/user-store.js'
+import type { BackgroundSweep } from './background-sweep.js'
 import type { LentLogger } from './lent-logger.js'
 
 type Locks = Pick<LockStore, 'acquireLockFenced' | 'renewLock' | 'releaseLock'>
@@ -37,8 +38,8 @@ export interface StoreParts {
   outbox: Outbox
   /** `close` ends its subscriptions. */
   log: MessageLog & { close(): Promise<void> }
-  /** Removes what has had its time; hears of each commit. `end` stops it after its next step. */
-  sweep: { hint(): void; end(): Promise<void> }
+  /** Removes what has had its time; hears of each commit. */
+  sweep: Pick<BackgroundSweep, 'hint' | 'paused'>
   logger: LentLogger
 }
 
@@ -79,8 +80,7 @@ export abstract class StoreOfParts implements Store, StateStore, LockStore {
   async close(): Promise<void> {
     this.wasOpened = false
     await this.parts.log.close()
-    await this.parts.sweep.end()
-    await this.parts.link.close()
+    await this.parts.sweep.paused(() => this.parts.link.close())
   }
 
   getCheckpoint(key: string): Promise<FlowCheckpoint | null> {

@@ -66,17 +66,42 @@ export class RecordingSink implements ProviderSink {
     return this.messages.map((message) => message.body)
   }
 
-  /** Resolves as soon as `condition` holds; it is asked after every event. Bounded by the caller's test. */
-  async until(condition: (sink: this) => boolean): Promise<void> {
-    while (!condition(this)) {
-      await new Promise<void>((resolve) => {
-        const wake = () => {
-          this.watchers.delete(wake)
-          resolve()
-        }
-        this.watchers.add(wake)
-      })
+  /**
+   * Resolves as soon as `condition` holds; it is asked after every event.
+   * @param withinMs of real time, whatever the clock; default 15 s
+   * @throws Error with what came instead
+   */
+  async until(condition: (sink: this) => boolean, withinMs = 15_000): Promise<void> {
+    let late = false
+    const timer = systemClock.setTimeout(
+      () => {
+        late = true
+        this.wake()
+      },
+      withinMs,
+      { background: true },
+    )
+    try {
+      while (!condition(this)) {
+        if (late) throw new Error(`Not within ${withinMs} ms. Instead: ${this.summary()}`)
+        await new Promise<void>((resolve) => {
+          const wake = () => {
+            this.watchers.delete(wake)
+            resolve()
+          }
+          this.watchers.add(wake)
+        })
+      }
+    } finally {
+      timer.cancel()
     }
+  }
+
+  private summary(): string {
+    const { states, bodies, errors, logs, pairings } = this
+    const lines = logs.map(({ level, message }) => `${level}: ${message}`)
+    const kinds = pairings.map(({ kind }) => kind)
+    return JSON.stringify({ states, bodies, errors: errors.map(String), pairings: kinds, logs: lines })
   }
 
   private wake(): void {

@@ -44,14 +44,24 @@ describe('S1: what has had its time is removed in portions', () => {
     const sweep = new HeldSweep(clock)
     await clock.advance(MINUTES)
     sweep.hint()
-    let ended = false
-    const end = sweep.end().then(() => (ended = true))
+    const done: string[] = []
+    let finish: () => void = () => undefined
+    const close = () => new Promise<void>((resolve) => (finish = resolve))
+    // It may be closed twice at once.
+    const closed = [
+      sweep.paused(async () => void done.push('first')),
+      sweep.paused(close).then(() => done.push('second')),
+    ]
     await clock.settle()
-    expect(ended).toBe(false)
+    expect(done).toEqual([])
     sweep.portionsBegun[0]?.(true)
-    await end
-    expect(sweep.portionsBegun).toHaveLength(1)
+    await closed[0]
     await clock.advance(MINUTES)
+    // A commit under way ends.
+    sweep.hint()
+    expect([done, sweep.portionsBegun.length]).toEqual([['first'], 1])
+    finish()
+    await closed[1]
     sweep.hint()
     expect(sweep.portionsBegun).toHaveLength(2)
   })

@@ -34,7 +34,23 @@ describe('several bots on one coordinator', () => {
     expect(await ended(resource)).toBe(false)
   })
 
+  it('the same while two are ended at once, of which the first takes longer', async () => {
+    const resource = {}
+    const finish: (() => void)[] = []
+    const endings = [0, 1].map((n) => {
+      beginUse(resource, n === 0)
+      return endUse(resource, () => new Promise((resolve) => finish.push(resolve)))
+    })
+    finish[0]?.()
+    await endings[0]
+    expect(beginUse(resource, false)).toBe(true)
+    finish[1]?.()
+    await endings[1]
+    expect(await ended(resource)).toBe(true)
+  })
+
   it('N5: a bot that starts at any moment of the last one’s stop leaves no session behind', async () => {
+    // In microtasks; a stop takes some twenty.
     for (let offset = 0; offset < 60; offset++) {
       const clock = new ManualClock()
       const backend = new MemoryBackend(new MemoryCoordinationHub({ clock }))

@@ -34,7 +34,8 @@ class DoubleLink extends StoreLink<number> {
   }
 
   protected judge(error: unknown): { sort: string } {
-    return { sort: error instanceof Error && error.message === 'lost' ? 'lost' : 'other' }
+    const text = error instanceof Error ? error.message : ''
+    return { sort: ['lost', 'again'].includes(text) ? text : 'other' }
   }
 
   protected failure(operation: string, _key: string | undefined, error: unknown): Error {
@@ -133,6 +134,28 @@ describe('S1: a store that is closed while calls are under way', () => {
     expect(await later).toBe(2)
     await link.close()
     expect(link.left).toEqual([1, 2])
+  })
+
+  it('makes those again that the server rolls back meanwhile', async () => {
+    const clock = new ManualClock()
+    const link = new DoubleLink(clock)
+    const opened = link.open()
+    await clock.settle()
+    link.attempts[0]?.connected()
+    await opened
+    let rollBack: ((error: Error) => void) | undefined
+    const called = link.run((connection) =>
+      rollBack === undefined
+        ? new Promise<number>((_, reject) => (rollBack = reject))
+        : Promise.resolve(connection),
+    )
+    const closed = link.close()
+    await clock.settle()
+    rollBack?.(new Error('again'))
+    await clock.advance(50)
+    expect(await called).toBe(1)
+    await closed
+    expect([link.left, link.attempts.length]).toEqual([[1], 1])
   })
 
   it('is closed whatever becomes of them', async () => {
