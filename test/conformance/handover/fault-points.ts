@@ -74,6 +74,16 @@ export async function playFault(bed: HandoverBed, given: FaultCase, at: number):
   }
 }
 
+/** With durability: something was lost, done twice or left open. */
+export function isWrong(
+  { subject }: FaultCase,
+  { twice, served, left, unanswered, uncertain }: FaultOutcome,
+): boolean {
+  const waits = left.stored === 'marker' && subject === 'conversation'
+  const open = left.pending > 0 || (left.stored !== 'none' && !waits)
+  return twice.length > 0 || !served || open || unanswered.length > uncertain
+}
+
 function optionsOf(bed: HandoverBed, durable: boolean) {
   const coordination: Partial<CoordinationOptions> = { handover: { fallback: 'restart' } }
   const config: Partial<BotConfig> = {

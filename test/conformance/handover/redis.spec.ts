@@ -5,7 +5,7 @@
 import { describe, expect, it } from '@jest/globals'
 import { sharedRedisUrl } from '../../support/index.js'
 import { cellsOf, nameOf, readMatrix, type Cell, type Outcome, type Row } from './matrix.js'
-import { playFault, type FaultCase, type FaultOutcome } from './fault-points.js'
+import { isWrong, playFault, type FaultCase } from './fault-points.js'
 import { RedisBed } from './redis-bed.js'
 import { runCell } from './run-cell.js'
 
@@ -80,12 +80,3 @@ describe('D1, D2, H8, scenario 5: a crash at the n-th call, on Redis', () => {
     expect(reached.length).toBeLessThan(MOST_CALLS)
   }, 90_000)
 })
-
-function isWrong(
-  { subject }: FaultCase,
-  { twice, served, left, unanswered, uncertain }: FaultOutcome,
-): boolean {
-  const waits = left.stored === 'marker' && subject === 'conversation'
-  const open = left.pending > 0 || (left.stored !== 'none' && !waits)
-  return twice.length > 0 || !served || open || unanswered.length > uncertain
-}
