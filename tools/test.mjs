@@ -5,7 +5,7 @@
  *   npm test -- --yes                         may install missing servers through the package manager
  *   npm test -- --only=lint,jest              some stages; installing and servers come along where needed
  *   npm test -- --only=jest -- libs/core      arguments after a second `--` go to Jest
- *   npm test -- --limit=30                    minutes that Jest may take, default 20
+ *   npm test -- --limit=30                    minutes that Jest may take, default 25
  *
  * The last line is `N passed, N failed`: Jest's tests, and one for each other stage.
  */
@@ -88,7 +88,7 @@ function readArguments(args) {
   const own = end < 0 ? args : args.slice(0, end)
   /** @type {Session} */
   const session = {
-    ...{ yes: false, limitMs: 20 * 60_000, jestArgs: end < 0 ? [] : args.slice(end + 1), env: {} },
+    ...{ yes: false, limitMs: 25 * 60_000, jestArgs: end < 0 ? [] : args.slice(end + 1), env: {} },
     stop: () => Promise.resolve(),
   }
   let names = STAGES.filter(({ onRequest = false }) => !onRequest).map(({ name }) => name)

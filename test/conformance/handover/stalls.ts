@@ -44,7 +44,10 @@ export class Stalls {
         (error: unknown) => ({ error }),
       )
       const wrong = 'error' in seen || !isRight(seen.value)
-      if (wrong && times < MOST_TIMES && this.since(from, tolerableMs)) continue
+      if (wrong && times < MOST_TIMES && this.since(from, tolerableMs)) {
+        console.warn(`Played again: a write took over ${Math.round(tolerableMs)} ms meanwhile.`)
+        continue
+      }
       if ('error' in seen) throw seen.error
       return seen.value
     }
