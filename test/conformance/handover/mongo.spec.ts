@@ -5,29 +5,17 @@
  */
 import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
-import { isDeepStrictEqual } from 'node:util'
 import { beforeAll, describe, expect, it } from '@jest/globals'
 import { sharedRedisUrl } from '../../support/index.js'
-import { isWrong, playFault, type FaultCase } from './fault-points.js'
-import { cellsOf, nameOf, readMatrix, type Cell, type Outcome, type Row } from './matrix.js'
+import { isWrong, type FaultCase } from './fault-points.js'
+import { CELL_LEASE_MS, MINUTES, playCall, playRow, possibleRows, type PossibleRow } from './in-real-time.js'
+import { cellsOf, nameOf, type Cell } from './matrix.js'
 import { MongoBed } from './mongo-bed.js'
 import { mongoPlace } from './mongo-places.js'
-import { runCell, type Observed } from './run-cell.js'
 import { Stalls } from './stalls.js'
-
-type PossibleRow = Row & Outcome
-
-const rows = readMatrix().rows.filter(
-  (row): row is PossibleRow => row.redis === true && !('impossible' in row),
-)
 
 /** Replicas do not all connect at one moment. */
 const APART_MS = 60
-/** None but the one that a cell freezes may stand still for so long, also where much else is done on the machine. */
-const CELL_LEASE_MS = 3_000
-const FAULT_LEASE_MS = 1_000
-/** One time takes less than one. */
-const MINUTES = 240_000
 
 const run = `h${randomUUID().slice(0, 8)}`
 let beds = 0
@@ -51,21 +39,10 @@ describe('turns in Redis, data in MongoDB', () => {
   it(
     'H1–H11, K1–K4, T3–T5, D1, D2: hand-over comes out as the matrix says',
     async () => {
-      const played = rows.map(async (row, index) => {
+      const played = possibleRows.map(async (row, index) => {
         const cell = chosen(row, index)
         await delay(index * APART_MS)
-        const { before, store, after, events } = row
-        const expected = { before, store, after, events, errors: [] }
-        const once = async () => {
-          const bed = await newBed(CELL_LEASE_MS)
-          try {
-            return await runCell(bed, cell)
-          } finally {
-            await bed.close()
-          }
-        }
-        const isRight = (seen: Observed) => isDeepStrictEqual(seen, expected)
-        const seen = await stalls.play(once, isRight, CELL_LEASE_MS / 3)
+        const { seen, expected } = await playRow(stalls, newBed, cell, row)
         return { name: nameOf(cell), seen, expected }
       })
       const all = await Promise.all(played)
@@ -83,16 +60,7 @@ describe('turns in Redis, data in MongoDB', () => {
       const played = Array.from({ length: 12 }, async (_, n) => {
         await delay(n * APART_MS)
         const call = 2 * n + 1
-        const once = async () => {
-          const bed = await newBed(FAULT_LEASE_MS)
-          try {
-            return await playFault(bed, fault, call)
-          } finally {
-            await bed.close()
-          }
-        }
-        const outcome = await stalls.play(once, (seen) => !isWrong(fault, seen), FAULT_LEASE_MS / 3)
-        return { call, outcome }
+        return { call, outcome: await playCall(stalls, newBed, fault, call) }
       })
       const all = await Promise.all(played)
       const wrong = all.filter(({ outcome }) => isWrong(fault, outcome))

@@ -5,37 +5,25 @@
  */
 import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
-import { isDeepStrictEqual } from 'node:util'
 import { beforeAll, describe, expect, it } from '@jest/globals'
-import { PausableClock } from '@botmesh/core/testing'
 import { systemClock } from '@botmesh/core'
+import { PausableClock } from '@botmesh/core/testing'
 import { sharedRedisUrl } from '../../support/index.js'
-import { cellsOf, nameOf, readMatrix, type Cell, type Outcome, type Row } from './matrix.js'
-import { isWrong, playFault, type FaultCase } from './fault-points.js'
-import { runCell, type Observed } from './run-cell.js'
+import { isWrong, type FaultCase } from './fault-points.js'
+import { MINUTES, playCall, playRow, possibleRows, type PossibleRow } from './in-real-time.js'
+import { cellsOf, nameOf, type Cell } from './matrix.js'
 import { SqlBed } from './sql-bed.js'
 import { databases, placeIn, type DatabaseOf } from './sql-places.js'
 import { Stalls } from './stalls.js'
 
-type PossibleRow = Row & Outcome
-
-const rows = readMatrix().rows.filter(
-  (row): row is PossibleRow => row.redis === true && !('impossible' in row),
-)
-
 /** They do not all make their tables at one moment, nor are all of them busy at once: there are three times as many as rows. */
 const APART_MS = 100
-/** None but the one that a cell freezes may stand still for so long, also where much else is done on the machine. */
-const CELL_LEASE_MS = 3_000
-const FAULT_LEASE_MS = 1_000
-/** One time takes less than one. */
-const MINUTES = 240_000
 
 const run = `h${randomUUID().slice(0, 8)}`
 let beds = 0
 
 /** Somewhere nobody has been. */
-async function bedIn(database: DatabaseOf, leaseMs?: number): Promise<SqlBed> {
+const newBedIn = (database: DatabaseOf) => async (leaseMs: number) => {
   const [redisUrl, at] = await Promise.all([sharedRedisUrl(), placeIn(database)])
   return new SqlBed(redisUrl, at(`${run}n${beds++}`), leaseMs)
 }
@@ -56,7 +44,7 @@ function chosen(row: PossibleRow, index: number, turn: number): Cell {
 
 /** Each row on each of them, by another cell. */
 const cells = databases.flatMap((database) =>
-  rows.map((row, index) => ({ database, row, cell: chosen(row, index, database.turn) })),
+  possibleRows.map((row, index) => ({ database, row, cell: chosen(row, index, database.turn) })),
 )
 
 describe('turns in Redis, data in PostgreSQL, MariaDB and SQLite', () => {
@@ -65,18 +53,7 @@ describe('turns in Redis, data in PostgreSQL, MariaDB and SQLite', () => {
     async () => {
       const played = cells.map(async ({ database, row, cell }, index) => {
         await delay(index * APART_MS)
-        const { before, store, after, events } = row
-        const expected = { before, store, after, events, errors: [] }
-        const once = async () => {
-          const bed = await bedIn(database, CELL_LEASE_MS)
-          try {
-            return await runCell(bed, cell)
-          } finally {
-            await bed.close()
-          }
-        }
-        const isRight = (seen: Observed) => isDeepStrictEqual(seen, expected)
-        const seen = await stalls.play(once, isRight, CELL_LEASE_MS / 3)
+        const { seen, expected } = await playRow(stalls, newBedIn(database), cell, row)
         return { name: `${database.name}: ${nameOf(cell)}`, seen, expected }
       })
       const all = await Promise.all(played)
@@ -97,15 +74,7 @@ describe('turns in Redis, data in PostgreSQL, MariaDB and SQLite', () => {
       )
       const played = points.map(async ({ database, call }, index) => {
         await delay(index * APART_MS)
-        const once = async () => {
-          const bed = await bedIn(database, FAULT_LEASE_MS)
-          try {
-            return await playFault(bed, fault, call)
-          } finally {
-            await bed.close()
-          }
-        }
-        const outcome = await stalls.play(once, (seen) => !isWrong(fault, seen), FAULT_LEASE_MS / 3)
+        const outcome = await playCall(stalls, newBedIn(database), fault, call)
         return { name: database.name, call, outcome }
       })
       const all = await Promise.all(played)

@@ -12,11 +12,14 @@ export interface Held {
   /** For the log. */
   what: string
   resource: object
-  /** Nobody had opened it before; once held: its last user will end it. */
-  idle: boolean
+  /** Its last user will end it. */
+  begunHere: boolean
   open: () => Promise<void>
   close: () => Promise<void>
 }
+
+/** `idle`: nobody has opened it yet. */
+type Usable = Omit<Held, 'begunHere'> & { idle: boolean }
 
 const PATIENCE_MS = 3000
 
@@ -25,7 +28,7 @@ export function takeHold(options: ResolvedOptions): readonly Held[] {
   const { store, coordinator, logger } = options
   store.useLogger?.(logger)
   coordinator?.useLogger?.(logger)
-  const all: Held[] = [
+  const all: Usable[] = [
     {
       what: `${store.kind} store`,
       resource: store,
@@ -33,10 +36,9 @@ export function takeHold(options: ResolvedOptions): readonly Held[] {
       open: async () => await store.open?.(),
       close: async () => await store.close?.(),
     },
-    ...(coordinator === null ? [] : [heldCoordinator(coordinator)]),
+    ...(coordinator === null ? [] : [usableCoordinator(coordinator)]),
   ]
-  for (const one of all) one.idle = beginUse(one.resource, one.idle)
-  return all
+  return all.map(({ idle, ...one }) => ({ ...one, begunHere: beginUse(one.resource, idle) }))
 }
 
 /** @throws the signal's reason once it aborts; else what store and coordinator throw when they cannot be opened. */
@@ -48,7 +50,7 @@ export async function openHeld(
   for (const one of all) await openPatiently(options, one, signal)
 }
 
-function heldCoordinator(coordinator: Coordinator): Held {
+function usableCoordinator(coordinator: Coordinator): Usable {
   return {
     what: 'coordinator',
     resource: coordinator,
@@ -85,10 +87,10 @@ async function openPatiently(
 }
 
 /** What opens after all, though it was closed before that, is closed once more, unless it is somebody's by now. */
-async function closeLate({ resource, idle, close }: Held, opening: Promise<void>): Promise<void> {
+async function closeLate({ resource, begunHere, close }: Held, opening: Promise<void>): Promise<void> {
   const opened = await opening.then(
     () => true,
     () => false,
   )
-  if (opened && idle && !isInUse(resource)) await close()
+  if (opened && begunHere && !isInUse(resource)) await close()
 }

@@ -43,6 +43,16 @@ class DoubleLink extends StoreLink<number> {
   }
 }
 
+async function openLink(): Promise<{ clock: ManualClock; link: DoubleLink }> {
+  const clock = new ManualClock()
+  const link = new DoubleLink(clock)
+  const opened = link.open()
+  await clock.settle()
+  link.attempts[0]?.connected()
+  await opened
+  return { clock, link }
+}
+
 const outcome = (promise: Promise<unknown>): Promise<unknown> =>
   promise.then(
     () => 'done',
@@ -106,12 +116,7 @@ describe('S1: a store that is closed while it opens', () => {
 
 describe('S1: a store that is closed while calls are under way', () => {
   it('lets a call ask all that it has to ask, and a later one opens again', async () => {
-    const clock = new ManualClock()
-    const link = new DoubleLink(clock)
-    const opened = link.open()
-    await clock.settle()
-    link.attempts[0]?.connected()
-    await opened
+    const { clock, link } = await openLink()
     const steps: (() => void)[] = []
     const step = () => new Promise<void>((resolve) => steps.push(resolve))
     const called = link.run(async (connection) => {
@@ -137,12 +142,7 @@ describe('S1: a store that is closed while calls are under way', () => {
   })
 
   it('makes those again that the server rolls back meanwhile', async () => {
-    const clock = new ManualClock()
-    const link = new DoubleLink(clock)
-    const opened = link.open()
-    await clock.settle()
-    link.attempts[0]?.connected()
-    await opened
+    const { clock, link } = await openLink()
     let rollBack: ((error: Error) => void) | undefined
     const called = link.run((connection) =>
       rollBack === undefined
@@ -159,12 +159,7 @@ describe('S1: a store that is closed while calls are under way', () => {
   })
 
   it('is closed whatever becomes of them', async () => {
-    const clock = new ManualClock()
-    const link = new DoubleLink(clock)
-    const opened = link.open()
-    await clock.settle()
-    link.attempts[0]?.connected()
-    await opened
+    const { link } = await openLink()
     let fail: (error: Error) => void = () => undefined
     const called = outcome(link.run(() => new Promise((_, reject) => (fail = reject))))
     const closed = link.close()
