@@ -30,6 +30,7 @@ export interface Replica {
   readonly errors: unknown[]
   readonly handovers: HandoverEvent[]
   readonly handled: BotEvents['message:handled'][]
+  readonly lost: BotEvents['coordination:lease-lost'][]
   /** Hands in a message as the platform would. Resolves when the platform may be told; never if the replica dies. */
   receive(message: Partial<Message> & { id: string; body: string }): Promise<void>
   /** It dies here and now: nothing is released, nothing that it asked for is heard. */

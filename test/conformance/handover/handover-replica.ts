@@ -54,6 +54,7 @@ function playerOf({ prefix, cell }: Part): Player {
     if (isUnexpected(error)) tell('error', { prefix, error: String(error) })
   })
   bot.on('coordination:handover', ({ outcome, reason }) => tell('handover', { prefix, outcome, reason }))
+  bot.on('coordination:lease-lost', ({ reason }) => tell('lost', { prefix, reason }))
   bot.on('message:handled', ({ message }) => tell('handled', { prefix, id: message.id }))
   define(bot, sceneOf(cell, obstacle, leaseMs), ROLE === 'b')
   return { bot, provider, obstacle, stop: () => bot.stop() }

@@ -30,6 +30,7 @@ export class InProcessReplica implements Replica {
   readonly errors: unknown[] = []
   readonly handovers: Replica['handovers'] = []
   readonly handled: BotEvents['message:handled'][] = []
+  readonly lost: BotEvents['coordination:lease-lost'][] = []
   private readonly connection: Connection
   private stopped = false
 
@@ -55,6 +56,7 @@ export class InProcessReplica implements Replica {
     this.bot.on('error', ({ error }) => this.errors.push(error))
     this.bot.on('coordination:handover', (event) => this.handovers.push(event))
     this.bot.on('message:handled', (event) => this.handled.push(event))
+    this.bot.on('coordination:lease-lost', (event) => this.lost.push(event))
     define(this.bot, name)
   }
 

@@ -14,6 +14,8 @@ export type PossibleRow = Row & Outcome
 /** None but the one that a cell freezes may stand still for so long, also where much else is done on the machine. */
 export const CELL_LEASE_MS = 3_000
 const FAULT_LEASE_MS = 1_000
+/** In leases: two writes, one after the other, are to take less than what comes first after a cell's accident. */
+const TOLERABLE = { cell: 0.1, fault: 0.33 }
 /** For a test, in which each may be played three times: one time takes less than a minute. */
 export const MINUTES = 240_000
 
@@ -33,7 +35,11 @@ export async function playRow(
 ): Promise<{ seen: Observed; expected: Observed }> {
   const expected = { before, store, after, events, errors: [] }
   const once = onNewBed(newBed, CELL_LEASE_MS, (bed) => runCell(bed, cell))
-  const seen = await stalls.play(once, (one) => isDeepStrictEqual(one, expected), CELL_LEASE_MS / 3)
+  const seen = await stalls.play(
+    once,
+    (one) => isDeepStrictEqual(one, expected),
+    TOLERABLE.cell * CELL_LEASE_MS,
+  )
   return { seen, expected }
 }
 
@@ -44,7 +50,7 @@ export function playCall(
   call: number,
 ): Promise<FaultOutcome> {
   const once = onNewBed(newBed, FAULT_LEASE_MS, (bed) => playFault(bed, fault, call))
-  return stalls.play(once, (one) => !isWrong(fault, one), FAULT_LEASE_MS / 3)
+  return stalls.play(once, (one) => !isWrong(fault, one), TOLERABLE.fault * FAULT_LEASE_MS)
 }
 
 function onNewBed<T>(newBed: NewBed, leaseMs: number, play: (bed: HandoverBed) => Promise<T>) {

@@ -53,6 +53,9 @@ export class Troupe {
       stop: () => this.once(part, async () => void (await of.terminate())),
       // Whoever comes first thaws it for all; they come within milliseconds.
       thaw: () => of.resume(),
+      get wasCut() {
+        return told('lost', of).some((one) => one['reason'] === 'settled')
+      },
       hasHandled: (id) => told('handled', of).some((one) => one['id'] === id),
       get handovers() {
         return told('handover', of) as unknown as HandoverEvent[]

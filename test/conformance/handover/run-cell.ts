@@ -8,7 +8,7 @@ import { define, LEAD_UP, Obstacle, RUNNING, type Scene } from './conversations.
 import { nameOf, type Accident, type Cell, type Handover, type Outcome } from './matrix.js'
 
 /** In leases: how long things take in every cell. */
-const TIMES = { settle: 2, drain: 0.5, timeout: 4, retry: 0.5 }
+const TIMES = { settle: 2, drain: 0.5, timeout: 4, retry: 0.5, recordCut: 0.2 }
 
 /** What is seen, and what should never be. */
 export type Observed = Outcome & { errors: string[] }
@@ -23,6 +23,8 @@ export interface StageReplica {
   freeze(): void | Promise<void>
   thaw(): void | Promise<void>
   stop(): Promise<void>
+  /** Its conversation was stopped because it took too long for one turn. */
+  readonly wasCut: boolean
   /** The message's effects are committed. */
   hasHandled(id: string): boolean
   readonly handovers: readonly Pick<HandoverEvent, 'outcome' | 'reason'>[]
@@ -60,8 +62,9 @@ export async function playCell(stage: Stage, cell: Cell): Promise<Observed> {
   }
   const before = stage.said.length
   const replicas = [a, b]
-  if (RUNNING.has(cell.moment) && !stage.heldUp()) throw notReached(cell, stage, replicas)
+  if (RUNNING.has(cell.moment) && !stage.heldUp()) throw notReached(cell, stage, replicas, 'moment')
   await happen(stage, cell.accident, a)
+  if (cell.accident === 'cut' && !a.wasCut) throw notReached(cell, stage, replicas, 'accident')
   const store = await stage.stored(CHAT_KEY)
   await goOn(stage, cell, a, b)
   return {
@@ -73,11 +76,16 @@ export async function playCell(stage: Stage, cell: Cell): Promise<Observed> {
   }
 }
 
-function notReached(cell: Cell, { said }: Stage, replicas: readonly StageReplica[]): Error {
+function notReached(
+  cell: Cell,
+  { said }: Stage,
+  replicas: readonly StageReplica[],
+  what: 'moment' | 'accident',
+): Error {
   const errors = replicas.map(({ unexpected }) => unexpected)
   const handled = LEAD_UP[cell.moment].filter((body) => replicas[0]?.hasHandled(`${body}-1`))
   return new Error(
-    `${nameOf(cell)}: the moment was not reached. ${JSON.stringify({ said, handled, errors })}`,
+    `${nameOf(cell)}: the ${what} was not reached. ${JSON.stringify({ said, handled, errors })}`,
   )
 }
 
@@ -109,6 +117,9 @@ function onStage(replica: Replica): StageReplica {
     freeze: () => replica.freeze(),
     thaw: () => replica.thaw(),
     stop: () => replica.stop(),
+    get wasCut() {
+      return replica.lost.some(({ reason }) => reason === 'settled')
+    },
     hasHandled: (id) => replica.handled.some(({ message }) => message.id === id),
     handovers: replica.handovers,
     get unexpected() {
@@ -167,8 +178,9 @@ async function happen(stage: Stage, accident: Accident, a: StageReplica): Promis
     case 'stopped':
       return a.stop()
     case 'cut':
-      // The last handler of the lead-up ended a tenth of a lease ago.
-      return stage.pass(TIMES.settle + 0.1)
+      await stage.until(() => a.wasCut, 2 * TIMES.settle)
+      // It writes down what it leaves; it begins again only `retry` after that.
+      return stage.pass(TIMES.recordCut)
   }
 }
 

@@ -1,5 +1,5 @@
 /** That hand-overs are played again only where the machine stood still. */
-import { describe, expect, it } from '@jest/globals'
+import { describe, expect, it, jest } from '@jest/globals'
 import { MemoryStore } from '@botmesh/core'
 import { Stalls } from './stalls.js'
 
@@ -16,6 +16,7 @@ function plays(stalls: Stalls, rightAt: number, meanwhile: () => Promise<void>, 
 
 describe('scenario 5: where the machine stands still', () => {
   it('what came out wrong is played again, at most twice; else never', async () => {
+    const said = jest.spyOn(console, 'warn').mockReturnValue(undefined)
     const store = new MemoryStore()
     const stalls = new Stalls()
     let answer: (() => void) | undefined
@@ -41,5 +42,7 @@ describe('scenario 5: where the machine stands still', () => {
     expect(await plays(stalls, 9, stall)).toBe(3)
     expect(await plays(stalls, 1, stall)).toBe(1)
     await expect(plays(stalls, 9, () => Promise.reject(new Error('no')))).rejects.toThrow('no')
+    expect(said).toHaveBeenCalledTimes(3)
+    said.mockRestore()
   })
 })
