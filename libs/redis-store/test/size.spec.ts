@@ -170,7 +170,7 @@ describe('scenario 7: a flood in one chat', () => {
         expect(during).toBeLessThan(before * 8 + 15)
         expect(served).toEqual(served.map((_, n) => n))
         expect(served.length).toBeGreaterThanOrEqual(WORKED_OFF)
-        expect(reasons).toEqual(new Array(IN_LINE - served.length).fill('stopped'))
+        expect(reasons).toEqual(Array.from({ length: IN_LINE - served.length }, () => 'stopped'))
       }),
     60_000,
   )
