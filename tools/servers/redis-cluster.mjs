@@ -24,7 +24,7 @@ import { ask } from './resp.mjs'
  * @typedef {object} PrivateCluster
  * @property {ClusterNode[]} nodes those that were masters at first come first
  * @property {Array<{ host: string, port: number }>} addresses of all nodes
- * @property {(slot: number) => Promise<number>} ownerOf index of the node that serves this slot as the others see it
+ * @property {(slot: number) => Promise<number>} ownerOf index of the node that serves this slot as the others see it; -1: none
  * @property {(index: number) => Promise<void>} restart brings back a node that was killed, with its name and no data
  * @property {() => Promise<void>} whole resolves when every slot is served, every replica is in step and all agree
  * @property {() => Promise<void>} stop
@@ -238,5 +238,6 @@ async function ownerOf(slot, ids, servers, tell) {
       }
     }),
   )
-  return votes.indexOf(Math.max(...votes))
+  const most = Math.max(...votes)
+  return most > 0 ? votes.indexOf(most) : -1
 }

@@ -1,12 +1,17 @@
 /** A Redis Cluster and a Sentinel set, for tests that are the same on both. */
 import { Redis } from 'ioredis'
-import { startRedisCluster, startRedisSentinels } from '../../support/index.js'
+import { startRedisCluster, startRedisSentinels, waitFor } from '../../support/index.js'
+
+/** An election that ends without a winner is held again, by Sentinels after twice their failover-timeout of 4 s. */
+const ELECTION_MS = 30_000
 
 interface Primary {
   kill(): Promise<void>
   pause(): void
   resume(): void
   restart(): Promise<void>
+  /** Resolves when the other servers have another one in its place; they are asked for at most a second at a time. */
+  replaced(): Promise<void>
   /** Resolves when a replica has what was written so far: what comes later may be lost with it. */
   copied(): Promise<void>
 }
@@ -18,6 +23,11 @@ export interface Stage {
   primary: () => Promise<Primary>
   /** Resolves when every server knows its part. */
   whole: () => Promise<void>
+}
+
+async function replaced(index: number, now: () => Promise<number>): Promise<void> {
+  const another = async (): Promise<boolean> => ![index, -1].includes(await now())
+  await waitFor(another, { what: 'another primary is elected', timeoutMs: ELECTION_MS })
 }
 
 async function copied(port: number): Promise<void> {
@@ -51,6 +61,7 @@ export async function clusterStage(): Promise<Stage> {
         pause: () => server()?.signal('SIGSTOP'),
         resume: () => server()?.signal('SIGCONT'),
         restart: () => cluster.restart(index),
+        replaced: () => replaced(index, () => cluster.ownerOf(0)),
       }
     },
   }
@@ -69,6 +80,7 @@ export async function sentinelStage(): Promise<Stage> {
         pause: () => set.servers[index]?.signal('SIGSTOP'),
         resume: () => set.servers[index]?.signal('SIGCONT'),
         restart: () => set.restart(index),
+        replaced: () => replaced(index, set.primary),
       }
     },
   }
