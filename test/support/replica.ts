@@ -27,7 +27,7 @@ export interface NextOptions {
 
 /** Of a process, until its first event: what it loads takes its time where many start at once. */
 const START_MS = 60_000
-const HOOKS = fileURLToPath(new URL('./source-loader.mjs', import.meta.url))
+const RUNNER = fileURLToPath(new URL('./run-source.mjs', import.meta.url))
 
 /** A child process and what it has told so far. */
 export class Replica {
@@ -185,7 +185,7 @@ export class Replica {
  */
 export function spawnReplica(script: string | URL, env: Record<string, string> = {}): Replica {
   const path = script instanceof URL ? fileURLToPath(script) : script
-  const source = path.endsWith('.ts') ? ['--conditions=@botmesh/source', '--import', HOOKS] : []
+  const source = path.endsWith('.ts') ? [RUNNER] : []
   // Options for this process's Node, such as Jest's, are not meant for children.
   const { NODE_OPTIONS: _, ...inherited } = process.env
   const child = spawn(process.execPath, ['--enable-source-maps', ...source, path], {

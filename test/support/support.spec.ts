@@ -1,7 +1,11 @@
 /** The tests' own tools: what goes wrong must go wrong as asked, and nothing may be left behind. */
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { describe, expect, it } from '@jest/globals'
 import { Redis } from 'ioredis'
-import { sharedRedisUrl, spawnReplica, startFaultProxy, startRedis, waitFor } from './index.js'
+import { onTestEnd, sharedRedisUrl, spawnReplica, startFaultProxy, startRedis, waitFor } from './index.js'
 
 const client = (url: string) => {
   const redis = new Redis(url, { maxRetriesPerRequest: 0, retryStrategy: () => null, lazyConnect: true })
@@ -95,6 +99,34 @@ describe('spawnReplica', () => {
     expect(await replica.terminate()).toEqual({ code: 7, signal: null })
     expect(replica.events.at(-1)).toEqual({ event: 'drained' })
     await expect(replica.next('ready')).rejects.toThrow('ended')
+  })
+
+  it('runs sources as they are now, each with its own address, and says where one fails', async () => {
+    const dir = await mkdtemp(join(tmpdir(), 'botmesh-source-'))
+    onTestEnd(() => rm(dir, { recursive: true }))
+    const [script, part] = ['script.ts', 'part.ts'].map((name) => join(dir, name)) as [string, string]
+    await writeFile(
+      script,
+      `import { text, url } from './part.js'
+      interface Told { text: string; urls: string[] }
+      const told: Told = { text, urls: [import.meta.url, url] }
+      console.log(JSON.stringify({ event: 'told', ...told }))
+      throw new Error('no more')`,
+    )
+    const run = async (text: string) => {
+      await writeFile(part, `export const text: string = '${text}'\nexport const url = import.meta.url`)
+      const replica = spawnReplica(script)
+      const told = await replica.next('told')
+      await replica.exited
+      return { told, log: replica.log }
+    }
+    expect((await run('one')).told).toMatchObject({ text: 'one' })
+    const { told, log } = await run('another')
+    expect(told).toMatchObject({
+      text: 'another',
+      urls: [script, part].map((path) => String(pathToFileURL(path))),
+    })
+    expect(log).toContain(`${script}:5`)
   })
 
   it('ends with its test, and says why it could not start', async () => {
