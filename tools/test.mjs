@@ -19,10 +19,14 @@ import { runQuietly, runTool } from './stages/run.mjs'
 /**
  * @typedef {import('./stages/run.mjs').Outcome} Outcome
  * @typedef {{ yes: boolean, limitMs: number, jestArgs: string[], env: Record<string, string>, stop: () => Promise<void> }} Session
- * @typedef {{ name: string, run: (session: Session) => Promise<Outcome>, needs?: string[], onRequest?: boolean }} Stage
+ * @typedef {{ name: string, run: (session: Session) => Promise<Outcome>, needs?: string[], onRequest?: boolean, besides?: boolean }} Stage
  *   `needs`: stages without which it makes no sense, run first also if not asked for; `onRequest`: takes minutes and a
- *   registry, so it runs only where it is asked for
+ *   registry, so it runs only where it is asked for; `besides`: one processor, no time measured, nothing written, so it
+ *   runs besides the next one of the kind
  */
+
+/** Of those that run besides each other. */
+const AT_ONCE = 2
 
 /** @type {Stage[]} */
 const STAGES = [
@@ -34,19 +38,32 @@ const STAGES = [
     name: 'packages',
     run: () => runQuietly([process.execPath, 'tools/check-packages.mjs']),
     needs: ['build'],
+    besides: true,
   },
-  { name: 'types', run: () => runTool('typescript/bin/tsc', '-p', 'tsconfig.json'), needs: ['install'] },
+  {
+    name: 'types',
+    run: () => runTool('typescript/bin/tsc', '-p', 'tsconfig.json'),
+    needs: ['install'],
+    besides: true,
+  },
   {
     name: 'lint',
     run: () => runTool('oxlint/bin/oxlint', '--type-aware', '--deny-warnings', '--format=unix'),
     needs: ['install'],
+    besides: true,
   },
   {
     name: 'imports',
     run: () => runQuietly([process.execPath, 'tools/import-rules.mjs']),
     needs: ['install'],
+    besides: true,
   },
-  { name: 'format', run: () => runTool('prettier/bin/prettier.cjs', '--check', '.'), needs: ['install'] },
+  {
+    name: 'format',
+    run: () => runTool('prettier/bin/prettier.cjs', '--check', '.'),
+    needs: ['install'],
+    besides: true,
+  },
   {
     name: 'jest',
     run: ({ jestArgs, env, limitMs }) => jest({ args: jestArgs, env, limitMs }),
@@ -120,21 +137,51 @@ function choose(name, chosen) {
 /** @param {string[]} args */
 async function main(args) {
   const { session, names } = readArguments(args)
+  const chosen = STAGES.filter(({ name }) => names.has(name))
   /** @type {Map<string, Outcome & { ms: number }>} */
-  const outcomes = new Map()
+  const outcomes = new Map(chosen.map(({ name }) => [name, { ...notRun('what came before it'), ms: 0 }]))
+  const next = async (/** @type {Stage} */ { name, run, needs = [] }) => {
+    console.log(`== ${name}`)
+    const start = performance.now()
+    const missing = needs.find((need) => outcomes.get(need)?.failed !== 0)
+    const outcome = missing === undefined ? await run(session) : notRun(missing)
+    outcomes.set(name, { ...outcome, ms: performance.now() - start })
+  }
   try {
-    for (const { name, run, needs = [] } of STAGES) {
-      if (!names.has(name)) continue
-      console.log(`== ${name}`)
-      const start = performance.now()
-      const missing = needs.find((need) => outcomes.get(need)?.failed !== 0)
-      const outcome = missing === undefined ? await run(session) : notRun(missing)
-      outcomes.set(name, { ...outcome, ms: performance.now() - start })
-    }
+    for (const group of grouped(chosen)) await eachOf(group, AT_ONCE, next)
   } finally {
     await session.stop()
   }
   report(outcomes)
+}
+
+/**
+ * Those that may run besides each other together, every other one by itself.
+ * @param {Stage[]} stages
+ */
+function grouped(stages) {
+  /** @type {Stage[][]} */
+  const groups = []
+  for (const stage of stages) {
+    const last = groups.at(-1)
+    if (stage.besides && last?.at(-1)?.besides) last.push(stage)
+    else groups.push([stage])
+  }
+  return groups
+}
+
+/**
+ * @template T
+ * @param {T[]} items in the order in which they begin
+ * @param {number} atOnce
+ * @param {(item: T) => Promise<void>} work
+ */
+async function eachOf(items, atOnce, work) {
+  const left = [...items]
+  const lane = async () => {
+    for (let item = left.shift(); item !== undefined; item = left.shift()) await work(item)
+  }
+  await Promise.all(Array.from({ length: atOnce }, lane))
 }
 
 /**

@@ -1,7 +1,7 @@
 /**
- * Runs a script in TypeScript as one file: it and all sources of this project that it imports are put together by
+ * Runs a script in TypeScript as few files: it and all sources of this project that it imports are put together by
  * esbuild, once, and packages are loaded as they are. A process that loads its five hundred sources one by one is busy
- * for a second before it begins; of one file for a third of that, and tests start hundreds of processes.
+ * for a second before it begins; of one file, for a third of that, and tests start hundreds of processes.
  *
  *   node [--enable-source-maps] test/support/run-source.mjs script.ts [arguments]
  *
@@ -9,8 +9,9 @@
  * each source's own. Not for scripts that import a source whose name is not known before they run: it would be there
  * twice.
  */
-import { readFile, stat } from 'node:fs/promises'
-import { dirname, join, resolve } from 'node:path'
+import { mkdir, open, readFile, rm, stat } from 'node:fs/promises'
+import { dirname, join, relative, resolve } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { CACHE, CONFIG, hash, keep, ROOT, transformed } from './transformed.mjs'
 
@@ -20,12 +21,15 @@ import { CACHE, CONFIG, hash, keep, ROOT, transformed } from './transformed.mjs'
  */
 
 const CONDITION = '@botmesh/source'
+const LOOK_MS = 50
+/** It takes a second or two. */
+const PATIENCE_MS = 30_000
 /** What decides besides the sources. */
 const ALWAYS = [CONFIG, join(ROOT, 'package-lock.json'), fileURLToPath(import.meta.url)]
 
 const script = resolve(process.argv[2] ?? '')
 process.argv.splice(1, 2, script)
-await import(pathToFileURL((await kept(script)) ?? (await put(script))).href)
+await import(pathToFileURL((await kept(script)) ?? (await putOnce(script))).href)
 
 /** @param {string} entry */
 function placeOf(entry) {
@@ -55,16 +59,50 @@ async function inputOf(path) {
 }
 
 /**
+ * Of processes that start together one puts it together, and the others wait for it.
+ * @param {string} entry
+ */
+async function putOnce(entry) {
+  const lock = `${placeOf(entry)}.lock`
+  await mkdir(dirname(lock), { recursive: true })
+  for (;;) {
+    try {
+      await (await open(lock, 'wx')).close()
+      break
+    } catch (error) {
+      // Another one is at it, or died at it.
+      if (/** @type {NodeJS.ErrnoException} */ (error).code !== 'EEXIST') throw error
+    }
+    await delay(LOOK_MS)
+    const file = await kept(entry)
+    if (file !== null) return file
+    const age = await stat(lock).then(
+      ({ mtimeMs }) => Date.now() - mtimeMs,
+      () => 0,
+    )
+    if (age > PATIENCE_MS) await rm(lock, { force: true })
+  }
+  try {
+    return (await kept(entry)) ?? (await put(entry))
+  } finally {
+    await rm(lock, { force: true })
+  }
+}
+
+/**
  * @param {string} entry
  * @returns {Promise<string>} the file that it was put into
  */
 async function put(entry) {
   const esbuild = await import('esbuild')
+  const outdir = placeOf(entry)
   /** @type {Set<string>} */
   const sources = new Set(ALWAYS)
   const { outputFiles } = await esbuild.build({
-    ...{ entryPoints: [entry], bundle: true, write: false, outfile: `${placeOf(entry)}.mjs` },
+    ...{ entryPoints: { entry }, bundle: true, write: false, outdir },
     ...{ platform: 'node', format: 'esm', target: 'es2022', conditions: [CONDITION] },
+    // What is imported only when it is needed, and the packages that it imports, are loaded only then.
+    ...{ splitting: true, outExtension: { '.js': '.mjs' }, chunkNames: '[hash]' },
     // As if each were a module of its own: nothing is left out, classes keep their names.
     ...{ treeShaking: false, ignoreAnnotations: true, keepNames: true, logLevel: 'error' },
     ...{ sourcemap: 'linked', sourcesContent: false },
@@ -72,15 +110,11 @@ async function put(entry) {
   })
   await esbuild.stop()
   const inputs = await Promise.all([...sources].map(inputOf))
-  const [map, code] = ['.map', '.mjs'].map((end) => outputFiles.find(({ path }) => path.endsWith(end)))
-  if (map === undefined || code === undefined) throw new Error(`esbuild made nothing of ${entry}.`)
-  // Another process may put the same together from other sources at this moment: each has files of its own.
-  const name = hash(code.text)
-  const file = join(CACHE, 'whole', `${name}.mjs`)
-  const linked = code.text.replace(/sourceMappingURL=.*$/m, `sourceMappingURL=${name}.mjs.map`)
-  await keep(`${file}.map`, map.contents)
-  await keep(file, linked)
-  await keep(`${placeOf(entry)}.json`, JSON.stringify({ file, inputs }))
+  // Another process may put the same together from other sources at this moment: each has a folder of its own.
+  const folder = join(CACHE, 'whole', hash(...outputFiles.map((one) => one.hash)))
+  for (const { path, contents } of outputFiles) await keep(join(folder, relative(outdir, path)), contents)
+  const file = join(folder, 'entry.mjs')
+  await keep(`${outdir}.json`, JSON.stringify({ file, inputs }))
   return file
 }
 

@@ -101,7 +101,7 @@ describe('spawnReplica', () => {
     await expect(replica.next('ready')).rejects.toThrow('ended')
   })
 
-  it('runs sources as they are now, each with its own address, and says where one fails', async () => {
+  it('runs sources as they are now, each with its own address, those that are not asked for not at all, and says where one fails', async () => {
     const dir = await mkdtemp(join(tmpdir(), 'botmesh-source-'))
     onTestEnd(() => rm(dir, { recursive: true }))
     const [script, part] = ['script.ts', 'part.ts'].map((name) => join(dir, name)) as [string, string]
@@ -111,8 +111,10 @@ describe('spawnReplica', () => {
       interface Told { text: string; urls: string[] }
       const told: Told = { text, urls: [import.meta.url, url] }
       console.log(JSON.stringify({ event: 'told', ...told }))
+      if (told.text === '') await import('./unasked.js')
       throw new Error('no more')`,
     )
+    await writeFile(join(dir, 'unasked.ts'), `import 'a-package-that-is-not-there'`)
     const run = async (text: string) => {
       await writeFile(part, `export const text: string = '${text}'\nexport const url = import.meta.url`)
       const replica = spawnReplica(script)
@@ -126,7 +128,7 @@ describe('spawnReplica', () => {
       text: 'another',
       urls: [script, part].map((path) => String(pathToFileURL(path))),
     })
-    expect(log).toContain(`${script}:5`)
+    expect(log).toContain(`${script}:6`)
   })
 
   it('ends with its test, and says why it could not start', async () => {
