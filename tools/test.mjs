@@ -10,6 +10,7 @@
  * The last line is `N passed, N failed`: Jest's tests, and one for each other stage.
  */
 import { readArguments as read } from './arguments.mjs'
+import { scratchInMemory } from './scratch.mjs'
 import { MissingServersError, provideServers } from './servers.mjs'
 import { install } from './stages/install.mjs'
 import { installs } from './stages/installs.mjs'
@@ -147,10 +148,12 @@ async function main(args) {
     const outcome = missing === undefined ? await run(session) : notRun(missing)
     outcomes.set(name, { ...outcome, ms: performance.now() - start })
   }
+  const removeScratch = scratchInMemory()
   try {
     for (const group of grouped(chosen)) await eachOf(group, AT_ONCE, next)
   } finally {
     await session.stop()
+    removeScratch()
   }
   report(outcomes)
 }
