@@ -20,13 +20,13 @@ import { runQuietly, runTool } from './stages/run.mjs'
 /**
  * @typedef {import('./stages/run.mjs').Outcome} Outcome
  * @typedef {{ yes: boolean, limitMs: number, jestArgs: string[], env: Record<string, string>, stop: () => Promise<void> }} Session
- * @typedef {{ name: string, run: (session: Session) => Promise<Outcome>, needs?: string[], onRequest?: boolean, besides?: boolean }} Stage
+ * @typedef {{ name: string, run: (session: Session) => Promise<Outcome>, needs?: string[], onRequest?: boolean, alongside?: boolean }} Stage
  *   `needs`: stages without which it makes no sense, run first also if not asked for; `onRequest`: takes minutes and a
- *   registry, so it runs only where it is asked for; `besides`: one processor, no time measured, nothing written, so it
- *   runs besides the next one of the kind
+ *   registry, so it runs only where it is asked for; `alongside`: measures no time and writes nothing that another one
+ *   reads, so it runs alongside the next one of the kind
  */
 
-/** Of those that run besides each other. */
+/** Of those that run alongside each other. */
 const AT_ONCE = 2
 
 /** @type {Stage[]} */
@@ -39,31 +39,31 @@ const STAGES = [
     name: 'packages',
     run: () => runQuietly([process.execPath, 'tools/check-packages.mjs']),
     needs: ['build'],
-    besides: true,
+    alongside: true,
   },
   {
     name: 'types',
     run: () => runTool('typescript/bin/tsc', '-p', 'tsconfig.json'),
     needs: ['install'],
-    besides: true,
+    alongside: true,
   },
   {
     name: 'lint',
     run: () => runTool('oxlint/bin/oxlint', '--type-aware', '--deny-warnings', '--format=unix'),
     needs: ['install'],
-    besides: true,
+    alongside: true,
   },
   {
     name: 'imports',
     run: () => runQuietly([process.execPath, 'tools/import-rules.mjs']),
     needs: ['install'],
-    besides: true,
+    alongside: true,
   },
   {
     name: 'format',
     run: () => runTool('prettier/bin/prettier.cjs', '--check', '.'),
     needs: ['install'],
-    besides: true,
+    alongside: true,
   },
   {
     name: 'jest',
@@ -140,26 +140,33 @@ async function main(args) {
   const { session, names } = readArguments(args)
   const chosen = STAGES.filter(({ name }) => names.has(name))
   /** @type {Map<string, Outcome & { ms: number }>} */
-  const outcomes = new Map(chosen.map(({ name }) => [name, { ...notRun('what came before it'), ms: 0 }]))
+  const outcomes = new Map()
   const next = async (/** @type {Stage} */ { name, run, needs = [] }) => {
     console.log(`== ${name}`)
     const start = performance.now()
     const missing = needs.find((need) => outcomes.get(need)?.failed !== 0)
     const outcome = missing === undefined ? await run(session) : notRun(missing)
     outcomes.set(name, { ...outcome, ms: performance.now() - start })
+    // What it printed may stand below the heading of one alongside it.
+    if (outcome.failed > 0) console.log(`== ${name} failed`)
   }
-  const removeScratch = scratchInMemory()
+  // Whole projects with their packages are installed in that stage: too much for memory.
+  const removeScratch = names.has('installs') ? () => undefined : scratchInMemory()
   try {
     for (const group of grouped(chosen)) await eachOf(group, AT_ONCE, next)
   } finally {
-    await session.stop()
-    removeScratch()
+    await session.stop().finally(removeScratch)
   }
-  report(outcomes)
+  report(new Map([...outcomes].toSorted(([one], [other]) => placeOf(one) - placeOf(other))))
+}
+
+/** @param {string} name */
+function placeOf(name) {
+  return STAGES.findIndex((stage) => stage.name === name)
 }
 
 /**
- * Those that may run besides each other together, every other one by itself.
+ * Those that may run alongside each other together, every other one by itself.
  * @param {Stage[]} stages
  */
 function grouped(stages) {
@@ -167,7 +174,7 @@ function grouped(stages) {
   const groups = []
   for (const stage of stages) {
     const last = groups.at(-1)
-    if (stage.besides && last?.at(-1)?.besides) last.push(stage)
+    if (stage.alongside && last?.at(-1)?.alongside) last.push(stage)
     else groups.push([stage])
   }
   return groups
@@ -184,7 +191,8 @@ async function eachOf(items, atOnce, work) {
   const lane = async () => {
     for (let item = left.shift(); item !== undefined; item = left.shift()) await work(item)
   }
-  await Promise.all(Array.from({ length: atOnce }, lane))
+  const ends = await Promise.allSettled(Array.from({ length: atOnce }, lane))
+  for (const end of ends) if (end.status === 'rejected') throw end.reason
 }
 
 /**

@@ -104,18 +104,23 @@ describe.each(stages)('S3, Z5: $name', ({ name, stage }) => {
       const contest = new Contest(place)
       await contest.begin()
       const times: Record<string, number> = {}
+      const elections: Record<string, number> = {}
 
       const first = await primary()
+      let since = now()
       await first.kill()
       await first.replaced()
-      let since = now()
+      elections['killed'] = now() - since
+      since = now()
       times['killed'] = await contest.servedSince(since)
       await first.restart()
       await whole()
 
       const second = await primary()
+      since = now()
       second.pause()
       await second.replaced()
+      elections['paused'] = now() - since
       since = now()
       times['paused'] = await contest.servedSince(since)
       // It believes for a while that it is still the primary.
@@ -126,7 +131,7 @@ describe.each(stages)('S3, Z5: $name', ({ name, stage }) => {
 
       const { served, failures, codes } = await contest.end()
       const { unordered, overlaps, stale } = faultsOf(served)
-      console.info(name, { ...times, turns: served.length, overlaps })
+      console.info(name, { ...times, elections, turns: served.length, overlaps })
       expect(failures).toEqual([])
       expect(codes).toEqual([0, 0, 0])
       expect(unordered).toEqual([])

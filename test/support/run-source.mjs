@@ -1,22 +1,25 @@
 /**
  * Runs a script in TypeScript as few files: it and all sources of this project that it imports are put together by
- * esbuild, once, and packages are loaded as they are. A process that loads its five hundred sources one by one is busy
- * for a second before it begins; of one file, for a third of that, and tests start hundreds of processes.
+ * esbuild, once, and packages are loaded as they are. A process that loads its hundreds of sources one by one is busy for
+ * more than a second before it begins; of one file, for half of that, and tests start hundreds of processes.
  *
  *   node [--enable-source-maps] test/support/run-source.mjs script.ts [arguments]
  *
  * What was put together is kept in node_modules/.cache, as long as none of its sources has changed. `import.meta.url` is
- * each source's own. Not for scripts that import a source whose name is not known before they run: it would be there
- * twice.
+ * each source's own (also where it stands in a text). Not for scripts that import a source whose name is not known before
+ * they run, which would be there twice, nor for those that must do something before a package is loaded: all packages
+ * come before all sources.
  */
-import { mkdir, open, readFile, rm, stat } from 'node:fs/promises'
+import { readdirSync } from 'node:fs'
+import { mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { dirname, join, relative, resolve } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath, pathToFileURL } from 'node:url'
+import { isAlive } from '../../tools/alive.mjs'
 import { CACHE, CONFIG, hash, keep, ROOT, transformed } from './transformed.mjs'
 
 /**
- * @typedef {[path: string, changedAt: number, size: number]} Input
+ * @typedef {[path: string, changedAt: number, markedAt: number, size: number]} Input
  * @typedef {{ file: string, inputs: Input[] }} Kept
  */
 
@@ -24,8 +27,17 @@ const CONDITION = '@botmesh/source'
 const LOOK_MS = 50
 /** It takes a second or two. */
 const PATIENCE_MS = 30_000
-/** What decides besides the sources. */
-const ALWAYS = [CONFIG, join(ROOT, 'package-lock.json'), fileURLToPath(import.meta.url)]
+/** What decides besides the sources, for this project's packages what they export. */
+const ALWAYS = [
+  ...[
+    CONFIG,
+    ...['package-lock.json', 'tsconfig.json', 'tsconfig.base.json'].map((name) => join(ROOT, name)),
+  ],
+  ...[import.meta.url, new URL('transformed.mjs', import.meta.url)].map((url) => fileURLToPath(url)),
+  ...readdirSync(join(ROOT, 'libs')).map((name) => join(ROOT, 'libs', name, 'package.json')),
+]
+/** Of what was put together from sources that have changed since; who runs it may still be loading parts of it. */
+const KEPT_MS = 24 * 3_600_000
 
 const script = resolve(process.argv[2] ?? '')
 process.argv.splice(1, 2, script)
@@ -44,18 +56,18 @@ async function kept(entry) {
   try {
     /** @type {Kept} */
     const { file, inputs } = JSON.parse(await readFile(`${placeOf(entry)}.json`, 'utf8'))
-    const now = await Promise.all(inputs.map(([path]) => inputOf(path)))
+    const [now] = await Promise.all([Promise.all(inputs.map(([path]) => inputOf(path))), stat(file)])
     return JSON.stringify(now) === JSON.stringify(inputs) ? file : null
   } catch {
-    // Never made, or one of its sources is gone.
+    // Never made, or something is gone.
     return null
   }
 }
 
 /** @param {string} path @returns {Promise<Input>} */
 async function inputOf(path) {
-  const { mtimeMs, size } = await stat(path)
-  return [path, mtimeMs, size]
+  const { mtimeMs, ctimeMs, size } = await stat(path)
+  return [path, mtimeMs, ctimeMs, size]
 }
 
 /**
@@ -67,7 +79,7 @@ async function putOnce(entry) {
   await mkdir(dirname(lock), { recursive: true })
   for (;;) {
     try {
-      await (await open(lock, 'wx')).close()
+      await writeFile(lock, String(process.pid), { flag: 'wx' })
       break
     } catch (error) {
       // Another one is at it, or died at it.
@@ -76,16 +88,26 @@ async function putOnce(entry) {
     await delay(LOOK_MS)
     const file = await kept(entry)
     if (file !== null) return file
-    const age = await stat(lock).then(
-      ({ mtimeMs }) => Date.now() - mtimeMs,
-      () => 0,
-    )
-    if (age > PATIENCE_MS) await rm(lock, { force: true })
+    if (await isLeft(lock)) await rm(lock, { force: true })
   }
   try {
     return (await kept(entry)) ?? (await put(entry))
   } finally {
     await rm(lock, { force: true })
+  }
+}
+
+/**
+ * @param {string} lock
+ * @returns {Promise<boolean>} whoever made it is not at it any more
+ */
+async function isLeft(lock) {
+  try {
+    const [pid, { mtimeMs }] = await Promise.all([readFile(lock, 'utf8'), stat(lock)])
+    return (pid !== '' && !isAlive(Number(pid))) || Date.now() - mtimeMs > PATIENCE_MS
+  } catch {
+    // Done meanwhile.
+    return false
   }
 }
 
@@ -96,8 +118,10 @@ async function putOnce(entry) {
 async function put(entry) {
   const esbuild = await import('esbuild')
   const outdir = placeOf(entry)
-  /** @type {Set<string>} */
-  const sources = new Set(ALWAYS)
+  // As they are before they are read: what changes meanwhile is found changed.
+  /** @type {Map<string, Input>} */
+  const inputs = new Map()
+  for (const path of ALWAYS) inputs.set(path, await inputOf(path))
   const { outputFiles } = await esbuild.build({
     ...{ entryPoints: { entry }, bundle: true, write: false, outdir },
     ...{ platform: 'node', format: 'esm', target: 'es2022', conditions: [CONDITION] },
@@ -106,16 +130,25 @@ async function put(entry) {
     // As if each were a module of its own: nothing is left out, classes keep their names.
     ...{ treeShaking: false, ignoreAnnotations: true, keepNames: true, logLevel: 'error' },
     ...{ sourcemap: 'linked', sourcesContent: false },
-    plugins: [packagesStay(), sourcesOf(sources)],
+    plugins: [packagesStay(), sourcesOf(inputs)],
   })
   await esbuild.stop()
-  const inputs = await Promise.all([...sources].map(inputOf))
   // Another process may put the same together from other sources at this moment: each has a folder of its own.
   const folder = join(CACHE, 'whole', hash(...outputFiles.map((one) => one.hash)))
   for (const { path, contents } of outputFiles) await keep(join(folder, relative(outdir, path)), contents)
   const file = join(folder, 'entry.mjs')
-  await keep(`${outdir}.json`, JSON.stringify({ file, inputs }))
+  await keep(`${outdir}.json`, JSON.stringify({ file, inputs: [...inputs.values()] }))
+  await removeOld(dirname(folder))
   return file
+}
+
+/** @param {string} folder */
+async function removeOld(folder) {
+  for (const name of await readdir(folder)) {
+    const path = join(folder, name)
+    const { mtimeMs } = await stat(path).catch(() => ({ mtimeMs: Infinity }))
+    if (Date.now() - mtimeMs > KEPT_MS) await rm(path, { recursive: true, force: true })
+  }
 }
 
 /** @returns {import('esbuild').Plugin} packages are imported from where their importer finds them */
@@ -127,25 +160,25 @@ function packagesStay() {
         if (pluginData === 'asked' || kind === 'entry-point' || path.startsWith('node:')) return undefined
         const found = await build.resolve(path, { kind, resolveDir, pluginData: 'asked' })
         if (found.errors.length > 0) return { path, external: true }
+        if (found.external) return undefined
         const isOurs = !found.path.includes('/node_modules/')
-        if (isOurs || found.external) return isOurs && !found.external ? { path: found.path } : undefined
-        return { path: pathToFileURL(found.path).href, external: true }
+        return isOurs ? { path: found.path } : { path: pathToFileURL(found.path).href, external: true }
       })
     },
   }
 }
 
-/** @param {Set<string>} sources @returns {import('esbuild').Plugin} */
-function sourcesOf(sources) {
+/** @param {Map<string, Input>} inputs @returns {import('esbuild').Plugin} */
+function sourcesOf(inputs) {
   return {
     name: 'sources',
     setup(build) {
       build.onLoad({ filter: /\.[mc]?[jt]s$/ }, async ({ path }) => {
-        sources.add(path)
+        inputs.set(path, await inputOf(path))
         const text = path.endsWith('.ts') ? await transformed(path) : await readFile(path, 'utf8')
         const own = JSON.stringify(pathToFileURL(path).href)
         return {
-          contents: text.replaceAll('import.meta.url', own),
+          contents: text.replaceAll('import.meta.url', () => own),
           loader: 'js',
           resolveDir: dirname(path),
         }

@@ -1,5 +1,5 @@
 /** The tests' own tools: what goes wrong must go wrong as asked, and nothing may be left behind. */
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, realpath, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -102,7 +102,7 @@ describe('spawnReplica', () => {
   })
 
   it('runs sources as they are now, each with its own address, those that are not asked for not at all, and says where one fails', async () => {
-    const dir = await mkdtemp(join(tmpdir(), 'botmesh-source-'))
+    const dir = await realpath(await mkdtemp(join(tmpdir(), 'botmesh-source-')))
     onTestEnd(() => rm(dir, { recursive: true }))
     const [script, part] = ['script.ts', 'part.ts'].map((name) => join(dir, name)) as [string, string]
     await writeFile(

@@ -15,11 +15,13 @@ export const CONFIG = join(ROOT, '.swcrc')
 /** @type {[file: string, before: string, after: string][]} */
 const CHANGES = JSON.parse(process.env['ANOTHER_RELEASE'] ?? '[]')
 
+const SWC = join(ROOT, 'node_modules/@swc/core/package.json')
+
 /** @param {string} path */
 export async function transformed(path) {
-  const [text, config] = await Promise.all([readFile(path, 'utf8'), readFile(CONFIG, 'utf8')])
-  const source = released(path, text)
-  const kept = join(CACHE, `${hash(config, path, source)}.js`)
+  const [text, ...deciding] = await Promise.all([path, CONFIG, SWC].map((one) => readFile(one, 'utf8')))
+  const source = released(path, text ?? '')
+  const kept = join(CACHE, `${hash(...deciding, path, source)}.js`)
   try {
     return await readFile(kept, 'utf8')
   } catch {

@@ -44,6 +44,8 @@ export interface Replica {
 
 export interface HandoverBed {
   readonly leaseMs: number
+  /** When its last replica had started; only in real time. */
+  readonly begunAt?: number | undefined
   replica(name: string, options: ReplicaOptions): Promise<Replica>
   /** Lets that many leases pass. */
   pass(leases: number): Promise<void>

@@ -6,11 +6,10 @@
 import { beforeAll, describe, expect, it } from '@jest/globals'
 import { Redis } from 'ioredis'
 import { onTestEnd, startRedis } from '../../support/index.js'
-import { cellsOf, nameOf, readMatrix, type Accident, type Cell, type Outcome, type Row } from './matrix.js'
+import { possibleRows, type PossibleRow } from './in-real-time.js'
+import { cellsOf, nameOf, type Accident, type Cell } from './matrix.js'
 import { Troupe } from './process-stage.js'
 import { playCell } from './run-cell.js'
-
-type PossibleRow = Row & Outcome
 
 const LEASE_MS = 2_000
 const ACCIDENTS: readonly Accident[] = ['killed', 'stopped', 'frozen', 'cut']
@@ -21,14 +20,10 @@ interface Played {
   row: PossibleRow
 }
 
-const rows = readMatrix().rows.filter(
-  (row): row is PossibleRow => row.redis === true && !('impossible' in row),
-)
-
 /** Of the rows that are played on Redis: half of the accidents that each allows, other ones for the next row. Settings
  * and durability take turns. */
 function cellsWith(accident: Accident): Played[] {
-  return rows.flatMap((row, index) => {
+  return possibleRows.flatMap((row, index) => {
     const turn = (ACCIDENTS.indexOf(accident) + index) % 2 === 0
     if (!turn || !row.accident.includes(accident)) return []
     const cells = cellsOf({ ...row, accident: [accident] })

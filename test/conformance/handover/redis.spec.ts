@@ -3,16 +3,14 @@
  * once, each under a prefix of its own (H1–H11, K1–K4, T3–T5, D1, D2); and a replica that dies at its n-th call.
  */
 import { randomUUID } from 'node:crypto'
-import { beforeAll, describe, expect, it } from '@jest/globals'
-import { RedisStore } from '@botmesh/redis-store'
+import { describe, expect, it } from '@jest/globals'
 import { sharedRedisUrl } from '../../support/index.js'
 import type { FaultCase } from './fault-points.js'
 import { chosenCell, InRealTime, MINUTES, possibleRows } from './in-real-time.js'
 import { RedisBed } from './redis-bed.js'
-import { Stalls } from './stalls.js'
 
-/** Nothing waits for a disk here. */
-const LEASES_MS = { cell: 2_000, fault: 1_000 }
+/** Nothing waits for a disk here, so nothing is excused by one. */
+const inRealTime = new InRealTime(null, { cell: 2_000, fault: 1_000 })
 
 const run = `handover-${randomUUID()}`
 let beds = 0
@@ -20,10 +18,6 @@ let beds = 0
 async function newBed(leaseMs: number): Promise<RedisBed> {
   return new RedisBed(await sharedRedisUrl(), `${run}-${beds++}`, leaseMs)
 }
-
-const stalls = new Stalls()
-const inRealTime = new InRealTime(stalls, LEASES_MS)
-beforeAll(async () => stalls.watch(new RedisStore({ url: await sharedRedisUrl(), prefix: `${run}-probe` })))
 
 const cells = possibleRows.map((row, index) => ({ newBed, row, cell: chosenCell(row, index) }))
 

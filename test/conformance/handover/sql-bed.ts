@@ -5,7 +5,7 @@ import { RedisCoordinator } from '@botmesh/redis-store'
 import type { BadInputBed, Plantable } from './bad-input.js'
 import type { Replica, ReplicaOptions, Stored } from './bed.js'
 import { InProcessReplica, type Connection, type ReplicaHost } from './in-process-replica.js'
-import { startInLine } from './starts.js'
+import { startInTurn } from './starts.js'
 
 const LEASE_MS = 2_000
 const LOOK_MS = 10
@@ -36,6 +36,7 @@ export class SqlBed implements BadInputBed, ReplicaHost {
   readonly clock = systemClock
   readonly platform = new FakePlatform()
   private readonly replicas: InProcessReplica[] = []
+  begunAt: number | undefined
   private admin: Store | null = null
 
   constructor(
@@ -47,7 +48,8 @@ export class SqlBed implements BadInputBed, ReplicaHost {
   async replica(name: string, options: ReplicaOptions): Promise<Replica> {
     const replica = new InProcessReplica(this, name, options)
     this.replicas.push(replica)
-    await startInLine(replica)
+    await startInTurn(replica)
+    this.begunAt = systemClock.monotonic()
     return replica
   }
 

@@ -11,7 +11,7 @@ function plays(stalls: Stalls, rightAt: number, meanwhile: () => Promise<void>, 
     await meanwhile()
     return times
   }
-  return stalls.play(once, (seen) => seen >= rightAt, tolerableMs)
+  return stalls.play(once, (seen) => seen >= rightAt, { name: 'it', tolerableMs })
 }
 
 describe('scenario 5: where the machine stands still', () => {

@@ -33,19 +33,26 @@ export class Stalls {
   }
 
   /**
-   * Plays until it comes out right, or wrong without a stall, at most three times.
-   * @param tolerableMs how long a write may take without an effect on what is played
+   * Plays until it comes out right, or wrong without a stall, at most three times. What came out wrong is said.
+   * @param once calls its argument with the time at which what may be stalled begins, if that is not at once
+   * @param isRight what came out
+   * @param options.tolerableMs how long a write may take without an effect on what is played
    */
-  async play<T>(once: () => Promise<T>, isRight: (seen: T) => boolean, tolerableMs: number): Promise<T> {
+  async play<T>(
+    once: (begun: (at: number) => void) => Promise<T>,
+    isRight: (seen: T) => boolean,
+    { name, tolerableMs }: { name: string; tolerableMs: number },
+  ): Promise<T> {
     for (let times = 1; ; times += 1) {
-      const from = systemClock.monotonic()
-      const seen = await once().then(
+      let from = systemClock.monotonic()
+      const seen = await once((at) => (from = at)).then(
         (value) => ({ value }),
         (error: unknown) => ({ error }),
       )
       const wrong = 'error' in seen || !isRight(seen.value)
       if (wrong && times < MOST_TIMES && this.since(from, tolerableMs)) {
-        console.warn(`Played again: a write took over ${Math.round(tolerableMs)} ms meanwhile.`)
+        const what = 'error' in seen ? String(seen.error) : JSON.stringify(seen.value)
+        console.warn(`${name}: played again, a write took over ${Math.round(tolerableMs)} ms. It was ${what}`)
         continue
       }
       if ('error' in seen) throw seen.error

@@ -5,13 +5,19 @@
  */
 const AT_ONCE = 3
 
-const lines: Promise<unknown>[] = Array.from({ length: AT_ONCE }, () => Promise.resolve())
-let begun = 0
+let starting = 0
+const waiting: (() => void)[] = []
 
 /** Resolves when it has started; rejects as the start does. */
-export function startInLine(replica: { start(): Promise<void> }): Promise<void> {
-  const at = begun++ % AT_ONCE
-  const started = (lines[at] ?? Promise.resolve()).then(() => replica.start())
-  lines[at] = started.catch(() => undefined)
-  return started
+export async function startInTurn(replica: { start(): Promise<void> }): Promise<void> {
+  if (starting >= AT_ONCE) await new Promise<void>((resolve) => waiting.push(resolve))
+  else starting += 1
+  try {
+    await replica.start()
+  } finally {
+    // The place goes to who waits longest.
+    const next = waiting.shift()
+    if (next === undefined) starting -= 1
+    else next()
+  }
 }

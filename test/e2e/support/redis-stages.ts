@@ -30,6 +30,13 @@ async function replaced(index: number, now: () => Promise<number>): Promise<void
   await waitFor(another, { what: 'another primary is elected', timeoutMs: ELECTION_MS })
 }
 
+/** @param index of the primary; what has none must not pass for one whose loss does nothing */
+function known<T>(servers: readonly T[], index: number): T {
+  const server = servers[index]
+  if (server === undefined) throw new Error('No server says who the primary is.')
+  return server
+}
+
 async function copied(port: number): Promise<void> {
   const client = new Redis(port)
   try {
@@ -54,12 +61,14 @@ export async function clusterStage(): Promise<Stage> {
     whole: cluster.whole,
     async primary() {
       const index = await cluster.ownerOf(0)
-      const server = () => cluster.nodes[index]?.server
+      known(cluster.nodes, index)
+      // Another one after a restart.
+      const server = () => known(cluster.nodes, index).server
       return {
-        copied: () => copied(server()?.port ?? 0),
-        kill: async () => server()?.kill(),
-        pause: () => server()?.signal('SIGSTOP'),
-        resume: () => server()?.signal('SIGCONT'),
+        copied: () => copied(server().port),
+        kill: async () => server().kill(),
+        pause: () => server().signal('SIGSTOP'),
+        resume: () => server().signal('SIGCONT'),
         restart: () => cluster.restart(index),
         replaced: () => replaced(index, () => cluster.ownerOf(0)),
       }
@@ -74,11 +83,13 @@ export async function sentinelStage(): Promise<Stage> {
     whole: set.whole,
     async primary() {
       const index = await set.primary()
+      known(set.servers, index)
+      const server = () => known(set.servers, index)
       return {
-        copied: () => copied(set.servers[index]?.port ?? 0),
-        kill: async () => set.servers[index]?.kill(),
-        pause: () => set.servers[index]?.signal('SIGSTOP'),
-        resume: () => set.servers[index]?.signal('SIGCONT'),
+        copied: () => copied(server().port),
+        kill: async () => server().kill(),
+        pause: () => server().signal('SIGSTOP'),
+        resume: () => server().signal('SIGCONT'),
         restart: () => set.restart(index),
         replaced: () => replaced(index, set.primary),
       }
