@@ -16,8 +16,8 @@ const config: Config = {
   ],
   // What installs packages as strangers do has a configuration of its own: test/packages/jest.config.ts.
   testPathIgnorePatterns: ['/node_modules/', '/dist/', 'install-spec\\.ts$', '/test/packages/fixtures/'],
-  // Modules of a finished test file stay in memory: a worker that holds too many of them is replaced by a fresh one. Beyond
-  // some hundred MB it spends more time on collecting garbage than a fresh one on starting.
+  // Modules of a finished test file stay in memory: a worker that holds too many of them is replaced by a fresh one,
+  // which takes a second.
   workerIdleMemoryLimit: '400MB',
   coverageProvider: 'v8',
   // Kept between runs, which have a place for temporary files of their own.

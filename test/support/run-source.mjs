@@ -10,8 +10,8 @@
  * they run, which would be there twice, nor for those that must do something before a package is loaded: all packages
  * come before all sources.
  */
-import { readdirSync } from 'node:fs'
-import { mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { existsSync, readdirSync } from 'node:fs'
+import { mkdir, readdir, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises'
 import { dirname, join, relative, resolve } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath, pathToFileURL } from 'node:url'
@@ -35,8 +35,8 @@ const ALWAYS = [
   ],
   ...[import.meta.url, new URL('transformed.mjs', import.meta.url)].map((url) => fileURLToPath(url)),
   ...readdirSync(join(ROOT, 'libs')).map((name) => join(ROOT, 'libs', name, 'package.json')),
-]
-/** Of what was put together from sources that have changed since; who runs it may still be loading parts of it. */
+].filter((path) => existsSync(path))
+/** From its last start: who runs it may still be loading parts of it. */
 const KEPT_MS = 24 * 3_600_000
 
 const script = resolve(process.argv[2] ?? '')
@@ -57,7 +57,10 @@ async function kept(entry) {
     /** @type {Kept} */
     const { file, inputs } = JSON.parse(await readFile(`${placeOf(entry)}.json`, 'utf8'))
     const [now] = await Promise.all([Promise.all(inputs.map(([path]) => inputOf(path))), stat(file)])
-    return JSON.stringify(now) === JSON.stringify(inputs) ? file : null
+    if (JSON.stringify(now) !== JSON.stringify(inputs)) return null
+    const started = new Date()
+    for (const path of [dirname(file), `${placeOf(entry)}.json`]) await utimes(path, started, started)
+    return file
   } catch {
     // Never made, or something is gone.
     return null
@@ -142,7 +145,7 @@ async function put(entry) {
   return file
 }
 
-/** @param {string} folder */
+/** @param {string} folder whose entries have the time of their last start */
 async function removeOld(folder) {
   for (const name of await readdir(folder)) {
     const path = join(folder, name)

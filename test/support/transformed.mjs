@@ -15,13 +15,15 @@ export const CONFIG = join(ROOT, '.swcrc')
 /** @type {[file: string, before: string, after: string][]} */
 const CHANGES = JSON.parse(process.env['ANOTHER_RELEASE'] ?? '[]')
 
+/** Another version may make something else of it. */
 const SWC = join(ROOT, 'node_modules/@swc/core/package.json')
 
 /** @param {string} path */
 export async function transformed(path) {
-  const [text, ...deciding] = await Promise.all([path, CONFIG, SWC].map((one) => readFile(one, 'utf8')))
-  const source = released(path, text ?? '')
-  const kept = join(CACHE, `${hash(...deciding, path, source)}.js`)
+  const read = (/** @type {string} */ one) => readFile(one, 'utf8')
+  const [text, config, swcPackage] = await Promise.all([read(path), read(CONFIG), read(SWC)])
+  const source = released(path, text)
+  const kept = join(CACHE, `${hash(config, swcPackage, path, source)}.js`)
   try {
     return await readFile(kept, 'utf8')
   } catch {

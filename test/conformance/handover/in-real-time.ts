@@ -37,7 +37,10 @@ export const MINUTES = 240_000
 
 /** Nobody but the one that a cell freezes may stand still for so long, also where much else is done on the machine. */
 const LEASES_MS = { cell: 3_000, fault: 1_000 }
-/** In leases: two writes, one after the other, are to take less than what comes first after a cell's accident. */
+/**
+ * In leases, how long a write may take: of a cell two of them, one after the other, less than what comes first after its
+ * accident; of a fault one, less than what makes another replica take over.
+ */
 const TOLERABLE = { cell: 0.1, fault: 0.33 }
 
 /** One of each is played where time is real. */

@@ -4,10 +4,10 @@
  * replica that dies at its n-th call.
  */
 import { randomUUID } from 'node:crypto'
-import { beforeAll, describe, expect, it } from '@jest/globals'
+import { beforeAll, describe } from '@jest/globals'
 import { sharedRedisUrl } from '../../support/index.js'
-import type { FaultCase } from './fault-points.js'
-import { chosenCell, InRealTime, MINUTES, possibleRows } from './in-real-time.js'
+import { chosenCell, InRealTime, possibleRows } from './in-real-time.js'
+import { inRealTimeSuite } from './in-real-time.suite.js'
 import { MongoBed } from './mongo-bed.js'
 import { mongoPlace } from './mongo-places.js'
 import { Stalls } from './stalls.js'
@@ -28,25 +28,9 @@ const inRealTime = new InRealTime(stalls)
 beforeAll(async () => stalls.watch((await newBed()).store))
 
 describe('turns in Redis, data in MongoDB', () => {
-  it(
-    'H1–H11, K1–K4, T3–T5, D1, D2: hand-over comes out as the matrix says',
-    async () => {
-      const plays = possibleRows.map((row, index) => ({ newBed, row, cell: chosenCell(row, index, TURN) }))
-      const { seen, expected } = await inRealTime.cells(plays)
-      expect(seen).toEqual(expected)
-    },
-    MINUTES,
-  )
-
-  it(
-    'scenario 5, D1, D2, H8: a crash at the n-th call loses nothing, does nothing twice, and the other replica completes it',
-    async () => {
-      const fault: FaultCase = { subject: 'flow', fault: 'crash', durable: true }
-      const plays = Array.from({ length: 12 }, (_, n) => ({ newBed, fault, call: 2 * n + 1 }))
-      const { wrong, met } = await inRealTime.faults(plays)
-      expect(wrong).toEqual([])
-      expect(met.length).toBeGreaterThan(8)
-    },
-    MINUTES,
-  )
+  inRealTimeSuite(inRealTime, {
+    cells: possibleRows.map((row, index) => ({ newBed, row, cell: chosenCell(row, index, TURN) })),
+    crashes: Array.from({ length: 12 }, (_, n) => ({ newBed, call: 2 * n + 1 })),
+    leastCrashed: 9,
+  })
 })

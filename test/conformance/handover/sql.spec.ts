@@ -4,12 +4,12 @@
  * replica that dies at its n-th call.
  */
 import { randomUUID } from 'node:crypto'
-import { beforeAll, describe, expect, it } from '@jest/globals'
+import { beforeAll, describe } from '@jest/globals'
 import { systemClock } from '@botmesh/core'
 import { PausableClock } from '@botmesh/core/testing'
 import { sharedRedisUrl } from '../../support/index.js'
-import type { FaultCase } from './fault-points.js'
-import { chosenCell, InRealTime, MINUTES, possibleRows } from './in-real-time.js'
+import { chosenCell, InRealTime, possibleRows } from './in-real-time.js'
+import { inRealTimeSuite } from './in-real-time.suite.js'
 import { SqlBed } from './sql-bed.js'
 import { databases, placeIn, type DatabaseOf } from './sql-places.js'
 import { Stalls } from './stalls.js'
@@ -38,29 +38,13 @@ const places = databases.map((database) => ({
 }))
 
 describe('turns in Redis, data in PostgreSQL, MariaDB and SQLite', () => {
-  it(
-    'H1–H11, K1–K4, T3–T5, D1, D2: hand-over comes out as the matrix says',
-    async () => {
-      const plays = places.flatMap(({ place, turn }) =>
-        possibleRows.map((row, index) => ({ ...place, row, cell: chosenCell(row, index, turn) })),
-      )
-      const { seen, expected } = await inRealTime.cells(plays)
-      expect(seen).toEqual(expected)
-    },
-    MINUTES,
-  )
-
-  it(
-    'scenario 5, D1, D2, H8: a crash at the n-th call loses nothing, does nothing twice, and the other replica completes it',
-    async () => {
-      const fault: FaultCase = { subject: 'flow', fault: 'crash', durable: true }
-      const plays = places.flatMap(({ place, turn }) =>
-        Array.from({ length: 8 }, (_, n) => ({ ...place, fault, call: 3 * n + turn })),
-      )
-      const { wrong, met } = await inRealTime.faults(plays)
-      expect(wrong).toEqual([])
-      expect(met.length).toBeGreaterThan(15)
-    },
-    MINUTES,
-  )
+  inRealTimeSuite(inRealTime, {
+    cells: places.flatMap(({ place, turn }) =>
+      possibleRows.map((row, index) => ({ ...place, row, cell: chosenCell(row, index, turn) })),
+    ),
+    crashes: places.flatMap(({ place, turn }) =>
+      Array.from({ length: 8 }, (_, n) => ({ ...place, call: 3 * n + turn })),
+    ),
+    leastCrashed: 16,
+  })
 })

@@ -61,7 +61,6 @@ export async function clusterStage(): Promise<Stage> {
     whole: cluster.whole,
     async primary() {
       const index = await cluster.ownerOf(0)
-      known(cluster.nodes, index)
       // Another one after a restart.
       const server = () => known(cluster.nodes, index).server
       return {
@@ -83,7 +82,6 @@ export async function sentinelStage(): Promise<Stage> {
     whole: set.whole,
     async primary() {
       const index = await set.primary()
-      known(set.servers, index)
       const server = () => known(set.servers, index)
       return {
         copied: () => copied(server().port),
